@@ -62,6 +62,7 @@ SHARED_PYTHON = {
     "_sklearn",
     "_summary",
     "_tables",
+    "_types",
 }
 SHARED_PYTHON |= {"_units", "errors"}
 SHARED_BINDINGS = {"arrays", "boundary", "inference", "job"}

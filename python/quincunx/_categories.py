@@ -9,23 +9,27 @@ numbers or truth values.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from quincunx import _check
-from quincunx._check import Array
 from quincunx._tables import is_frame
+from quincunx._types import Array
+
+T = TypeVar("T")
+#: The number of categories, or their labels in order.
+CategoriesLike: TypeAlias = "Categories | int | Sequence[Hashable] | Array"
 
 
 @dataclass(frozen=True)
 class Categories:
     """What was declared: the number k, or the labels."""
 
-    declared: int | tuple[Any, ...]
+    declared: int | tuple[Hashable, ...]
 
     @classmethod
     def of(cls, value: Any, name: str, *, maximum: int = 2**31) -> Categories:
@@ -71,7 +75,7 @@ class Categories:
         return None if isinstance(self.declared, int) else np.array(self.declared)
 
     @cached_property
-    def _codes(self) -> dict[Any, int]:
+    def _codes(self) -> dict[Hashable, int]:
         assert not isinstance(self.declared, int)
         return {label: code for code, label in enumerate(self.declared)}
 
@@ -93,7 +97,7 @@ class Categories:
         array = _check.unmasked(values, name)
         if isinstance(values, (list, tuple)):
             array = np.asarray(values, dtype=object)  # of words and numbers together NumPy makes words
-        _check.room(72 * array.size, f"the codes of `{name}`")
+        _check.room(72 * array.size, f"an array of the codes of `{name}`")
         found = array.reshape(-1).tolist()
         try:
             codes = np.fromiter((self._codes.get(value, -1) for value in found), dtype=np.int64, count=len(found))
@@ -111,11 +115,11 @@ class Categories:
         return codes if self.labels is None else self.labels[codes]
 
     @property
-    def plain(self) -> int | list[Any]:
+    def plain(self) -> int | list[Hashable]:
         """The declaration as JSON holds it."""
         return self.declared if isinstance(self.declared, int) else list(self.declared)
 
-    def columns(self, rows: Any, name: str) -> Any:
+    def columns(self, rows: T, name: str) -> T:
         """Return rows with a column for each category; those of a data frame that has labels go by them.
 
         Raises
@@ -127,7 +131,7 @@ class Categories:
             return rows
         if set(found) != set(self.declared) or len(found) != len(self):  # type: ignore[arg-type]
             raise ValueError(f"`{name}` must have the columns {self._shown()}, got {found[:8]}")
-        return rows[self.plain]
+        return rows[self.plain]  # type: ignore[no-any-return]
 
     def _shown(self) -> str:
         assert not isinstance(self.declared, int)

@@ -10,19 +10,18 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import Any, SupportsFloat, TypeAlias, TypeVar
+from typing import SupportsFloat, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _core
+from quincunx._types import Array
 from quincunx.errors import TooLargeError
 
 #: A number taken as the rational number it is.
 Number: TypeAlias = float | str | Rational | Decimal | np.integer
 Scalar = TypeVar("Scalar", bound=np.generic)
-#: An array of any kind of numbers or labels.
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def whole(value: object, name: str, *, minimum: int | None = 0, maximum: int | None = None) -> int:
@@ -91,7 +90,7 @@ def open_probability(value: object, name: str) -> float:
     return number
 
 
-def rational(value: Any, name: str) -> Fraction:
+def rational(value: object, name: str) -> Fraction:
     """Return a number as the rational number it is."""
     if isinstance(value, (bool, np.bool_, bytes)):
         raise TypeError(f"`{name}` must be a number, got {value!r}")
@@ -107,7 +106,7 @@ def rational(value: Any, name: str) -> Fraction:
     if isinstance(value, np.floating):
         return Fraction(*value.as_integer_ratio())
     try:
-        return Fraction(value)
+        return Fraction(value)  # type: ignore[call-overload, no-any-return]
     except TypeError:
         raise TypeError(f"`{name}` must be an int, a Fraction or a float, got {type(value).__name__}") from None
 

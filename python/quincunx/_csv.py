@@ -4,10 +4,12 @@ import contextlib
 import csv
 import itertools
 import os
-from collections.abc import Generator, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
+
+from quincunx._types import Array
 
 
 class Row(NamedTuple):
@@ -53,7 +55,7 @@ def _texts(lines: Iterable[str], name: str, comment: str | None) -> Iterator[str
         yield line if comment is None else line.partition(comment)[0].strip()
 
 
-def table(text: str, labels: Iterable[str] = ()) -> Any:
+def table(text: str, labels: Iterable[str] = ()) -> Array:
     """Return the columns of a text as a matrix of numbers, or of words where the lines hold labels that were declared.
 
     A line of names may come first, as pandas writes it, also with an index; columns of bits under declared labels come
@@ -62,7 +64,7 @@ def table(text: str, labels: Iterable[str] = ()) -> Any:
     return next(tables(text.splitlines(), labels))
 
 
-def tables(lines: Iterable[str], labels: Iterable[str] = (), piece: int | None = None) -> Iterator[Any]:
+def tables(lines: Iterable[str], labels: Iterable[str] = (), piece: int | None = None) -> Iterator[Array]:
     """Yield such matrices of the first lines, and of those that follow; `piece` lines are read at a time."""
     lines, labels = iter(lines), list(labels)
     head = list(itertools.islice(lines, piece))
@@ -71,7 +73,7 @@ def tables(lines: Iterable[str], labels: Iterable[str] = (), piece: int | None =
     names = [] if bare else first.fields
     head = head[first.number :] if names else head
     second = next(rows(head, "source"), Row(0, [])).fields
-    columns: Any = None
+    columns: Sequence[int] | None = None
     if set(names) & set(labels):  # bits, each under its label
         if missing := [label for label in labels if label not in names]:
             raise ValueError(f"`source` must have a column for each of the categories {labels}, got none for {missing}")
@@ -84,7 +86,7 @@ def tables(lines: Iterable[str], labels: Iterable[str] = (), piece: int | None =
         if some is not head and not any(map(str.strip, some)):
             continue
         try:
-            found: Any = np.loadtxt(some, dtype=kind, delimiter=",", ndmin=2, usecols=columns, quotechar='"')
+            found: Array = np.loadtxt(some, dtype=kind, delimiter=",", ndmin=2, usecols=columns, quotechar='"')
         except ValueError as reason:
             raise ValueError(
                 f"`source` must hold numbers separated by commas, or labels declared: {reason}"

@@ -22,6 +22,10 @@ from quincunx._optional import require
 from quincunx.errors import WorkerError
 
 R = TypeVar("R")
+#: A future of an executor, or one of Dask, which answers to the same names.
+Handle: TypeAlias = Future[Any]
+#: The arguments of a task.
+Call: TypeAlias = tuple[object, ...]
 #: What a task calls while it works; it raises once the job has ended.
 Listen: TypeAlias = Callable[[int, int], object]
 
@@ -95,15 +99,15 @@ class Tasks(Generic[R]):
     """
 
     def __init__(
-        self, executor: Executor, function: Callable[..., R], calls: Sequence[tuple[Any, ...]], names: Sequence[str]
+        self, executor: Executor, function: Callable[..., R], calls: Sequence[Call], names: Sequence[str]
     ) -> None:
         self._job = uuid.uuid4().hex[:8]
         self._calls, self._names = calls, names
         self._stop = os.path.join(tempfile.gettempdir(), f"quincunx-stop-{self._job}")
         self._where = _Pool(executor) if _client(executor) is None else _Dask(executor)
         self._task = _Task(function, self._stop, self._where.packs)
-        self._places: dict[Any, int] = {}
-        self._left: set[Any] = set()
+        self._places: dict[Handle, int] = {}
+        self._left: set[Handle] = set()
 
     def __enter__(self) -> Self:
         try:
@@ -154,7 +158,7 @@ class Tasks(Generic[R]):
                 with contextlib.suppress(Exception):
                     yield self._places[future], self._result(future)
 
-    def _result(self, future: Any) -> R:
+    def _result(self, future: Handle) -> R:
         name = self._names[self._places[future]]
         try:
             result: R = self._where.result(future)
@@ -172,7 +176,7 @@ class Tasks(Generic[R]):
         if not running:
             return
 
-        def ended(future: Future[Any]) -> None:
+        def ended(future: Handle) -> None:
             running.discard(future)
             if not running:
                 with contextlib.suppress(OSError):
@@ -200,21 +204,21 @@ class _Pool:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
 
-    def submit(self, task: "_Task", call: tuple[Any, ...], key: str) -> Future[Any]:
+    def submit(self, task: "_Task", call: Call, key: str) -> Handle:
         return self._executor.submit(task, *call)
 
-    def first(self, futures: set[Any]) -> Iterable[Any]:
+    def first(self, futures: set[Handle]) -> Iterable[Handle]:
         """Wait for a moment, or until something has ended, and return what has."""
         return wait(futures, timeout=_LOOK, return_when=FIRST_COMPLETED).done
 
-    def result(self, future: Future[Any]) -> Any:
+    def result(self, future: Handle) -> Any:
         return future.result()
 
     def has_workers(self) -> bool:
         """Say whether there is a worker, as far as the executor can tell."""
         return True
 
-    def cancel(self, futures: list[Any]) -> set[Any]:
+    def cancel(self, futures: list[Handle]) -> set[Handle]:
         """Cancel what has not ended; return what runs on until it is told otherwise."""
         return {future for future in futures if not future.cancel() and not future.done()}
 
@@ -227,17 +231,18 @@ class _Dask(_Pool):
 
     def __init__(self, executor: Executor) -> None:
         self._client, self._how = _client(executor), getattr(executor, "_kwargs", {})
-        self._patience: dict[Any, float] = {}
+        self._patience: dict[Handle, float] = {}
 
-    def submit(self, task: "_Task", call: tuple[Any, ...], key: str) -> Any:
-        return self._client.submit(task, *call, **self._how | {"key": key, "pure": False})
+    def submit(self, task: "_Task", call: Call, key: str) -> Handle:
+        future: Handle = self._client.submit(task, *call, **self._how | {"key": key, "pure": False})
+        return future
 
-    def first(self, futures: set[Any]) -> Iterable[Any]:
+    def first(self, futures: set[Handle]) -> Iterable[Handle]:
         with contextlib.suppress(TimeoutError, CancelledError):
             sys.modules["distributed"].wait(list(futures), timeout=_LOOK, return_when="FIRST_COMPLETED")
-        return sorted((future for future in futures if future.done()), key=lambda future: future.status != "error")
+        return sorted((future for future in futures if future.done()), key=lambda one: one.status != "error")  # type: ignore[attr-defined]
 
-    def result(self, future: Any) -> Any:
+    def result(self, future: Handle) -> Any:
         # What is lost with its worker is waited for in turns with the others, longer each time: it may be large.
         patience = self._patience[future] = min(2 * self._patience.get(future, _PATIENCE / 2), GIVE_UP_AFTER)
         try:
@@ -257,7 +262,7 @@ class _Dask(_Pool):
         except (OSError, TimeoutError):
             return False  # nor is there a scheduler
 
-    def cancel(self, futures: list[Any]) -> set[Any]:
+    def cancel(self, futures: list[Handle]) -> set[Handle]:
         with contextlib.suppress(Exception):
             self._client.cancel(futures)
         return set()  # workers hear of it by themselves
@@ -267,15 +272,15 @@ class _Dask(_Pool):
 class _Task:
     """A function where it is run for a job."""
 
-    function: Callable[..., Any]
+    function: Callable[..., object]
     stop: str
     packs: bool
 
-    def packed(self, call: tuple[Any, ...]) -> tuple[Any, ...]:
+    def packed(self, call: Call) -> Call:
         """Return arguments as they are sent."""
         return (pickle.dumps(call, 5),) if self.packs else call
 
-    def __call__(self, *call: Any) -> Any:
+    def __call__(self, *call: Any) -> object:
         """Do the task."""
         if not self.packs:
             return self.function(*call, self._listen())

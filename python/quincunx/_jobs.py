@@ -18,16 +18,17 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from inspect import Parameter
 from types import FrameType
-from typing import Annotated, Any, NamedTuple, Never
+from typing import Annotated, NamedTuple, Never
 
 import quincunx
 from quincunx import _child, _core, _units
 from quincunx._npz import write_whole
 from quincunx._progress import reporting
+from quincunx._types import Facts
 from quincunx._verbs import Verb, named, read_as
 from quincunx.errors import TooLargeError
 
@@ -85,21 +86,21 @@ class Started(Verb):
         parts = {name: parameter for name, parameter in taken.items() if name not in _OWN} | dict(named(_options))
         return parts | {"notify": parts["notify"].replace(default=None)}
 
-    def values(self, options: dict[str, object]) -> dict[str, object]:
+    def values(self, options: Facts) -> Facts:
         """Return the folder, what is read with its digest, and the arguments of the verb."""
         given = dict(options)
         own = {"dir": given.pop("dir"), "notify": given.pop("notify")}
         inputs = {}
         for name, value in given.items():
             if read_as(self.parameters[name]).get("metavar") == "FILE" and value is not None:
-                path = os.fspath(value)  # type: ignore[call-overload]
+                path = os.fspath(value)
                 if path == "-":
                     raise ValueError(f"`{name}` must be a file, which a job can read again when it goes on, got -")
                 with open(path, "rb") as file:
                     inputs[path] = hashlib.file_digest(file, "sha256").hexdigest()
         return own | {"inputs": inputs, "given": super().values(given)}
 
-    def call(self, values: dict[str, Any], *, progress: bool) -> Any:
+    def call(self, values: Facts, *, progress: bool) -> object:
         """Start the job in this process."""
         return run(self, progress=progress, **values)
 
@@ -110,7 +111,7 @@ def run(
     dir: str | os.PathLike[str],
     notify: str | None,
     inputs: dict[str, str],
-    given: dict[str, Any],
+    given: Facts,
     progress: bool,
     resume: bool = False,
 ) -> str | int:
@@ -164,9 +165,7 @@ def run(
 class _Run:
     """One run of a job, from its start line in the log to its end."""
 
-    def __init__(
-        self, job: "Folder", verb: Started, given: dict[str, Any], notify: Sequence[str], progress: bool
-    ) -> None:
+    def __init__(self, job: "Folder", verb: Started, given: Facts, notify: Sequence[str], progress: bool) -> None:
         self._job, self._verb, self._given, self._notify, self._progress = job, verb, given, notify, progress
         self._start = self._last = time.monotonic()
         self._done = self._total = self._logged = 0
@@ -197,14 +196,15 @@ class _Run:
         self._tell("done")
         return spoken(facts["value"])
 
-    def _value(self) -> Any:
+    def _value(self) -> Facts:
         given = self._given | {"checkpoint": self._job.path("state.ckpt"), "json": True}
         if "out" in named(self._verb.function):
             given["out"] = self._job.path("model.npz")
         with reporting(self._progress, "job") as self._show:
-            return json.loads(self._verb.function(**given, progress=self._hear))
+            value: Facts = json.loads(self._verb.function(**given, progress=self._hear))
+            return value
 
-    def _finished(self, value: Any) -> dict[str, Any]:
+    def _finished(self, value: Facts) -> Facts:
         """Write the result."""
         self._job.log("done", **self._spent())
         runs = self._job.runs()
@@ -254,7 +254,7 @@ class _Run:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _spent(self) -> dict[str, Any]:
+    def _spent(self) -> Facts:
         times = os.times()
         peak = 0
         with contextlib.suppress(ImportError):
@@ -281,7 +281,7 @@ class Status(NamedTuple):
     state: str
     share: float | None
     left_seconds: float | None
-    facts: dict[str, Any]
+    facts: Facts
 
 
 class Folder:
@@ -299,12 +299,12 @@ class Folder:
         """Return the path of a file in it."""
         return os.path.join(self.folder, name)
 
-    def write(self, name: str, facts: Mapping[str, Any]) -> None:
+    def write(self, name: str, facts: Facts) -> None:
         """Write a file, wholly or not at all."""
         content = json.dumps(facts, indent=1).encode() + b"\n"
         write_whole(self.path(name), lambda file: file.write(content), ".job-", ".json")
 
-    def _read(self, name: str) -> dict[str, Any] | None:
+    def _read(self, name: str) -> Facts | None:
         try:
             with open(self.path(name), encoding="utf-8") as file:
                 found = json.load(file)
@@ -320,7 +320,7 @@ class Folder:
         return found
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """What the job is."""
         found = self._read("job.json")
         if found is None:
@@ -335,11 +335,11 @@ class Folder:
         return shlex.join(["quincunx", *self.facts["command"]])
 
     @property
-    def result(self) -> dict[str, Any] | None:
+    def result(self) -> Facts | None:
         """The result, if it is done."""
         return self._read("result.json")
 
-    def log(self, event: str, *, strict: bool = False, **facts: Any) -> None:
+    def log(self, event: str, *, strict: bool = False, **facts: object) -> None:
         """Add a line to the log; where that cannot be, a job that runs goes on."""
         line = json.dumps({"event": event, "time": _now(), **facts})
         try:
@@ -350,9 +350,9 @@ class Folder:
             if strict:
                 raise
 
-    def runs(self) -> list[list[dict[str, Any]]]:
+    def runs(self) -> list[list[Facts]]:
         """Return the lines of the log, run by run; one that a crash tore is left out."""
-        found: list[list[dict[str, Any]]] = []
+        found: list[list[Facts]] = []
         with contextlib.suppress(FileNotFoundError), open(self.path("log.jsonl"), encoding="utf-8") as file:
             for line in file:
                 try:
@@ -473,14 +473,14 @@ def stop(dir: str | os.PathLike[str]) -> str:
     raise ValueError(f"`dir` must hold a job that saves within {_PATIENCE:.0f} s of a SIGTERM; it is still at it")
 
 
-def spoken(value: dict[str, Any]) -> str:
+def spoken(value: Facts) -> str:
     """Return a value as it is printed: a count alone, a coefficient a line, else name and value."""
     if "count" in value:
         return str(value["count"])
     if "coefficients" in value:
         return "\n".join(value["coefficients"])
 
-    def lines(facts: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, object]]:
+    def lines(facts: Facts, before: str = "") -> Iterator[tuple[str, object]]:
         for name, part in facts.items():
             if isinstance(part, dict):
                 yield from lines(part, f"{before}{name} ")
@@ -492,7 +492,7 @@ def spoken(value: dict[str, Any]) -> str:
     return "\n".join(f"{name:<{width}}  {part}" for name, part in told)
 
 
-def record(job: Folder) -> dict[str, Any]:
+def record(job: Folder) -> Facts:
     """Return the result of a count in the form of the table of records."""
     result = job.result
     if result is None or "count" not in result["value"]:
@@ -519,7 +519,7 @@ def _verb(words: Sequence[str]) -> str:
     return words[2]  # of `job start VERB ...`
 
 
-def _forecast(words: Sequence[str], given: dict[str, Any]) -> dict[str, Any] | None:
+def _forecast(words: Sequence[str], given: Facts) -> Facts | None:
     """Return what a count would take; of other verbs there is no forecast."""
     if _verb(words) != "count":
         return None
@@ -530,14 +530,14 @@ def _forecast(words: Sequence[str], given: dict[str, Any]) -> dict[str, Any] | N
     return vars(cost) | {"of": "the count alone, without the polynomial"} if given["polynomial"] else vars(cost)
 
 
-def _forecast_in_words(forecast: dict[str, Any] | None) -> str:
+def _forecast_in_words(forecast: Facts | None) -> str:
     if forecast is None:
         return "none for this verb; `quincunx job status` has the rate"
     told = f"{forecast['engine']}, {_units.in_bytes(forecast['bytes'])}, about {_units.in_time(forecast['seconds'])}"
     return ", ".join([f"{told}, {forecast['primes']} primes", *([forecast["of"]] if "of" in forecast else [])])
 
 
-def _verified_inside(facts: Mapping[str, Any], value: Mapping[str, Any]) -> Iterator[str]:
+def _verified_inside(facts: Facts, value: Facts) -> Iterator[str]:
     """Yield what was verified on the way to a result."""
     forecast = facts["forecast"]
     if forecast is not None and forecast["primes"] > 1 and "of" not in forecast:
@@ -546,7 +546,7 @@ def _verified_inside(facts: Mapping[str, Any], value: Mapping[str, Any]) -> Iter
         yield f"proved: {value['theorem']}"
 
 
-def verify(verb: Started, job: Folder, given: dict[str, Any], progress: bool) -> list[str]:
+def verify(verb: Started, job: Folder, given: Facts, progress: bool) -> list[str]:
     """Compute a result once more, by other ways, and add to it what agreed; return that.
 
     Raises
@@ -580,9 +580,7 @@ def verify(verb: Started, job: Folder, given: dict[str, Any], progress: bool) ->
 _Ways = Iterator[Callable[[], str]]
 
 
-def _count_again(
-    given: dict[str, Any], value: dict[str, Any], forecast: dict[str, Any] | None, limit: float, progress: bool
-) -> _Ways:
+def _count_again(given: Facts, value: Facts, forecast: Facts | None, limit: float, progress: bool) -> _Ways:
     """Yield a residue modulo a prime that served nowhere, and a count of the graph with its vertices renumbered."""
     import numpy as np
 
@@ -628,16 +626,14 @@ def _count_again(
     yield renumbered
 
 
-def _entropy_again(
-    given: dict[str, Any], value: dict[str, Any], forecast: object, limit: float, progress: bool
-) -> _Ways:
+def _entropy_again(given: Facts, value: Facts, forecast: object, limit: float, progress: bool) -> _Ways:
     """Yield bounds by the other of two methods, which must have a number in common with those of the job."""
     from decimal import Decimal
 
     from quincunx import entropy
 
     def bounds() -> str:
-        how: dict[str, Any] = {name: given[name] for name in ("model", "activity")}
+        how: Facts = {name: given[name] for name in ("model", "activity")}
         how |= {"width": 8} if given["width"] is None else {"digits": 6}
         again = entropy.entropy_bounds(given["lattice"], **how, progress=progress, time_limit=limit)
         lower, upper = (Decimal(value["entropy"][side]) for side in ("lower", "upper"))
@@ -677,7 +673,7 @@ def _birth(pid: int) -> int | None:
         return None
 
 
-def _is_alive(start: Mapping[str, Any]) -> bool | None:
+def _is_alive(start: Facts) -> bool | None:
     """Say whether the process of a start line lives; None where its host is another, or cannot be asked."""
     if start.get("host") != socket.gethostname() or sys.platform == "win32":
         return None

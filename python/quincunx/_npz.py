@@ -13,9 +13,10 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import IO, Any, BinaryIO
+from typing import IO, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.npyio import NpzFile
 
 from quincunx import _check
@@ -73,7 +74,7 @@ def refuse_large(archive: zipfile.ZipFile, name: object) -> None:
     _check.room(sum(member.file_size for member in archive.infolist()), f"{name}: what it unpacks to")
 
 
-def npy_header(file: IO[bytes], name: object) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def npy_header(file: IO[bytes], name: object) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
     """Return the shape and the type of an array, which is not read."""
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
@@ -89,9 +90,9 @@ def check_npy(file: IO[bytes], size: int, name: object) -> None:
         raise ValueError(f"{name} is cut short: it is to hold {math.prod(shape) * dtype.itemsize} bytes, got {size}")
 
 
-def write_npz(target: str | os.PathLike[str] | BinaryIO, arrays: Mapping[str, Any], prefix: str) -> None:
+def write_npz(target: str | os.PathLike[str] | BinaryIO, arrays: Mapping[str, npt.ArrayLike], prefix: str) -> None:
     """Write arrays to an npz file; to a path wholly or not at all, by way of a file beside it of the given prefix."""
-    write_whole(target, lambda file: np.savez(file, **arrays), prefix, ".npz")
+    write_whole(target, lambda file: np.savez(file, **arrays), prefix, ".npz")  # type: ignore[arg-type]
 
 
 def write_whole(

@@ -3,7 +3,8 @@
 import importlib
 import importlib.util
 from types import ModuleType
-from typing import Any
+
+from quincunx._types import Axes, SeveralAxes
 
 
 def require(module: str, extra: str) -> ModuleType:
@@ -20,20 +21,20 @@ def installed(module: str) -> ModuleType | None:
     return importlib.import_module(module) if importlib.util.find_spec(module) is not None else None
 
 
-def axes(ax: Any, *, current: bool = False) -> Any:
+def axes(ax: "Axes | None", *, current: bool = False) -> Axes:
     """Return the axes that were given, or else those of a new figure or the current ones."""
     if ax is None:
         pyplot = require("matplotlib.pyplot", "plot")
-        return pyplot.gca() if current else pyplot.subplots()[1]
-    if not isinstance(ax, require("matplotlib.axes", "plot").Axes):
+        ax = pyplot.gca() if current else pyplot.subplots()[1]
+    elif not isinstance(ax, require("matplotlib.axes", "plot").Axes):
         raise TypeError(f"`ax` must be a matplotlib axes, got {type(ax).__name__}")
     return ax
 
 
-def several_axes(ax: Any, number: int, words: str) -> list[Any]:
+def several_axes(ax: SeveralAxes, number: int, words: str) -> list[Axes]:
     """Return the given axes as a list, of which there must be a number; `words` say it."""
     if isinstance(ax, (list, tuple)) or getattr(getattr(ax, "dtype", None), "hasobject", False):
-        found = [one for part in ax for one in getattr(part, "flat", [part])]
+        found = [one for part in ax for one in getattr(part, "flat", [part])]  # type: ignore[union-attr]
     else:
         found = [ax]
     if len(found) != number:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from quincunx._docs import assembled
 from quincunx._optional import require
+from quincunx._types import Tags
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -99,7 +100,7 @@ class Deferred:
         complete()
         return object.__new__(cls)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """Return what scikit-learn's base says; that is found first once an instance exists."""
         raise NotImplementedError
 

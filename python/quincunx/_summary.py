@@ -11,10 +11,10 @@ import functools
 import json
 import operator
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, BinaryIO, ClassVar, Self, dataclass_transform
+from typing import Any, BinaryIO, ClassVar, Protocol, Self, dataclass_transform
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from quincunx._inference import Arrays, decode, encode
 from quincunx._npz import open_npz, write_npz
 from quincunx._optional import require
 from quincunx._progress import Progress, reporting
+from quincunx._types import Array, DataFrame, Facts
 from quincunx.errors import TooLargeError
 
 FORMAT = 1
@@ -109,6 +110,14 @@ def _size(value: object) -> int:
     if isinstance(value, Fraction):
         return (value.numerator.bit_length() + value.denominator.bit_length() + 7) // 8
     return 8 if isinstance(value, (int, float)) else 0
+
+
+class _Model(Protocol):
+    """What summarizes users; what of them is its own matter."""
+
+    @property
+    def summarize(self) -> Callable[..., Summary]: ...
+    def _summarized_as(self) -> str: ...
 
 
 @dataclass(frozen=True, repr=False)
@@ -198,7 +207,7 @@ class Summary:
     def __repr__(self) -> str:
         return f"<Summary for {self.model}: {self.n} users, {self.nbytes} bytes>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         self._refuse(self.unsafe, "pickled", "`summarize`")
         return Summary, (self.model, self.parts, self.unsafe)
 
@@ -283,14 +292,14 @@ class Summary:
     @classmethod
     def from_parts(
         cls,
-        parts: Any,
-        model: Any,
+        parts: object,
+        model: _Model,
         *,
-        columns: Any = None,
-        target: Any = None,
+        columns: str | Sequence[str] | None = None,
+        target: str | None = None,
         unsafe: bool = False,
         progress: Progress = False,
-        **given: Any,
+        **given: object,
     ) -> Summary:
         """Return the summary of reports that come in parts, of which one at a time is in memory.
 
@@ -357,7 +366,7 @@ def total(summaries: Iterable[Summary]) -> Summary:
     return functools.reduce(operator.add, summaries)
 
 
-def _part(kind: str, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> Part:
+def _part(kind: str, facts: Facts, arrays: Mapping[str, Array]) -> Part:
     """Return a part that a file holds, checked."""
     if kind not in Part.KINDS:
         raise ValueError(f"it has parts {kind!r}, which none of the imported rooms knows: import the one that wrote it")
@@ -372,25 +381,24 @@ def _part(kind: str, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> Par
 class _Each:
     """Summarizes one part of a stream; pickled to Dask's workers."""
 
-    model: Any
-    columns: str | list[str] | None
+    model: _Model
+    columns: str | Sequence[str] | None
     target: str | None
-    given: dict[str, Any]
+    given: Facts
 
-    def __call__(self, part: Any) -> Summary:
+    def __call__(self, part: object) -> Summary:
         if isinstance(part, Summary):
             return part
         arguments = part if isinstance(part, tuple) else self._of_frame(part) if _names(part) is not None else (part,)
-        found: Summary = self.model.summarize(*arguments, **self.given)
-        return found
+        return self.model.summarize(*arguments, **self.given)
 
-    def wanted(self) -> list[str] | None:
+    def wanted(self) -> Sequence[str] | None:
         """Return the columns to read from a file, None for all."""
         columns = [self.columns] if isinstance(self.columns, str) else self.columns
         columns = getattr(self.model, "nodes", None) if columns is None else columns
         return None if columns is None else [*columns, *([] if self.target is None else [self.target])]
 
-    def _of_frame(self, frame: Any) -> tuple[Any, ...]:
+    def _of_frame(self, frame: DataFrame) -> tuple[Array, ...]:
         names = [name for name in self.wanted() or _names(frame) or () if name != self.target]
         if missing := [name for name in names if name not in (_names(frame) or ())]:
             raise ValueError(f"`columns` must be columns of the data, got {missing}")
@@ -403,19 +411,19 @@ class _Each:
         return (rows,) if self.target is None else (rows, np.asarray(frame[self.target]))
 
 
-def _names(part: Any) -> list[str] | None:
+def _names(part: object) -> list[str] | None:
     """Return the names of the columns of a frame of pandas or a batch of Arrow; None of anything else."""
     if hasattr(part, "columns") and hasattr(part, "to_numpy"):
         return list(part.columns)
     return list(part.schema.names) if hasattr(part, "schema") and hasattr(part, "num_rows") else None
 
 
-def _pieces(parts: Any, wanted: list[str] | None) -> tuple[Iterator[Any], bool, int | None]:
+def _pieces(parts: Any, wanted: Sequence[str] | None) -> tuple[Iterator[object], bool, int | None]:
     """Return the parts one after another, whether what is done is counted in rows, and how much there is if known."""
     if isinstance(parts, (str, os.PathLike)):
         parts = require("pyarrow.dataset", "parquet").dataset(os.fspath(parts))
     if hasattr(parts, "scanner"):
-        how: dict[str, Any] = {"batch_size": BATCH, "batch_readahead": 1, "fragment_readahead": 1}
+        how: Facts = {"batch_size": BATCH, "batch_readahead": 1, "fragment_readahead": 1}
         if (
             getattr(getattr(parts, "format", None), "default_extname", None) == "parquet"
         ):  # not whole groups of rows ahead

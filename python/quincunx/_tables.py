@@ -5,7 +5,7 @@ None of these libraries is imported: an object of one of them says so itself, si
 
 import datetime
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
-from quincunx._check import Array
+from quincunx._types import Array, Facts, Index
 from quincunx.errors import TooLargeError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Axis(NamedTuple):
     """
 
     name: Hashable = None
-    labels: tuple[Any, ...] | None = None
+    labels: tuple[Hashable, ...] | None = None
     declared: bool = False
 
 
@@ -99,7 +99,7 @@ def fitting(found: Axes, shape: Sequence[int]) -> Axes:
     return found + (Axis(),) * (len(shape) - len(found)) if found else ()
 
 
-def picked(found: Axes, index: Any, shape: Sequence[int]) -> Axes:
+def picked(found: Axes, index: Index, shape: Sequence[int]) -> Axes:
     """Return the axes of ``array[index]``, of an array of a shape with these axes, where NumPy takes the index.
 
     Axes that arrays of indices make jointly have neither names nor labels, unless these are those of `numpy.ix_`.
@@ -188,7 +188,7 @@ def on_domain(value: object, found: Axes, domain: object, name: str, called: str
     return np.triu(dense) if is_network(value) and not value.is_directed() else dense, tuple(axes)
 
 
-def _places(labels: Any, name: str) -> dict[Hashable, int]:
+def _places(labels: Iterable[Hashable], name: str) -> dict[Hashable, int]:
     """Return where each declared label stands."""
     _check.fits(labels, name)
     if isinstance(labels, (str, bytes)):
@@ -345,7 +345,7 @@ def to_json(found: Axes) -> list[dict[str, object]]:
     ]
 
 
-def from_json(value: Any, shape: Sequence[int]) -> Axes:
+def from_json(value: Iterable[Facts], shape: Sequence[int]) -> Axes:
     """Return the axes of an array that `to_json` wrote."""
     found = tuple(
         Axis(

@@ -18,6 +18,7 @@ from types import MappingProxyType, UnionType
 from typing import Annotated, Any, Literal, NoReturn, TypeAlias, Union, get_args, get_origin
 
 from quincunx._check import meant
+from quincunx._types import Facts
 
 #: What runs, and what makes arguments.
 Function: TypeAlias = Callable[..., Any]
@@ -102,7 +103,7 @@ class Verb:
         found.pop("progress", None)
         return found
 
-    def values(self, options: dict[str, object]) -> dict[str, object]:
+    def values(self, options: Facts) -> Facts:
         """Return the arguments of the function for options as argparse has them."""
         values = dict(options)
         for name, make in self.takes.items():
@@ -110,7 +111,7 @@ class Verb:
             values[name] = make(**{part: values.pop(part) for part in parts}) if parts else make(values[name])
         return values
 
-    def call(self, values: dict[str, Any], *, progress: bool) -> Any:
+    def call(self, values: Facts, *, progress: bool) -> object:
         """Call the function, with a bar if it has one."""
         bar = {"progress": progress} if "progress" in inspect.signature(self.function).parameters else {}
         return self.function(**values, **bar)
@@ -159,9 +160,9 @@ def _option(name: str) -> str:
     return f"--{_NAMES.get(name, name.removeprefix('n_')).replace('_', '-')}"
 
 
-def read_as(parameter: Parameter) -> dict[str, Any]:
+def read_as(parameter: Parameter) -> Facts:
     """Return what argparse needs to read a parameter of a type."""
-    how: dict[str, Any] = {"default": None if parameter.default is Parameter.empty else parameter.default}
+    how: Facts = {"default": None if parameter.default is Parameter.empty else parameter.default}
     kinds: Any = parameter.annotation
     if get_origin(kinds) is Annotated:
         kinds, how["help"] = get_args(kinds)

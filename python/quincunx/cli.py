@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal, NamedTuple,
 import quincunx
 from quincunx import _check, _core, _executors, _units
 from quincunx._jobs import Started
+from quincunx._types import Facts
 from quincunx._verbs import Parser, Verb, filled
 from quincunx.errors import ConvergenceWarning, MisfitWarning
 
@@ -565,7 +566,7 @@ def _progress() -> bool:
     return find_spec("tqdm") is not None
 
 
-def _job_in(dir: str) -> tuple[Any, dict[str, Any]]:
+def _job_in(dir: str) -> tuple[Started, Facts]:
     """Return the verb of the job in a folder and its values, read again where it was begun."""
     from quincunx._jobs import Folder
 
@@ -677,7 +678,7 @@ GROUPS = {
     "budget": "what may be spent on releases, and what has been",
     "bayesnet": "Bayesian networks of private records",
 }
-_ON: dict[str, Any] = {
+_ON: Facts = {
     "takes": {"on": _graph},
     "like": ("lattices:named", "graphs:read_edges", "counting:count_independent_sets"),
 }

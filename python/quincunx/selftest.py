@@ -198,7 +198,7 @@ def _fit_smooth(mechanism: Any, law: Any) -> str:
     return _judged(float(kstest(mechanism.release(np.zeros(50_000)).values, law.cdf).pvalue))
 
 
-def _fit_uniform(draw: Callable[..., npt.ArrayLike], graph: object, number: int) -> str:
+def _fit_uniform(draw: Callable[..., object], graph: object, number: int) -> str:
     """Judge draws of sets that all have the same chance."""
     source = np.random.default_rng()
     seen: dict[bytes, int] = {}

@@ -13,8 +13,9 @@ from quincunx._inference._drive import Callback, Report, Sampler, Stopped, run_h
 from quincunx._inference._estimator import PosteriorEstimator
 from quincunx._inference._parameters import Parametrized, parameters
 from quincunx._inference._posterior import Posterior
-from quincunx._inference._runs import Array, Arrays, Facts, Floats, Problem, Run, Schedule, Variable, keys
+from quincunx._inference._runs import Arrays, Problem, Run, Schedule, Variable, keys
 from quincunx._inference._shards import Backend, ShardLost
+from quincunx._types import Array, Facts, Floats
 
 __all__ = [
     "Array",

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 import numpy as np
 
 import quincunx
-from quincunx._inference._runs import Array, Arrays, Facts, Run
+from quincunx._inference._runs import Arrays, Run
 from quincunx._npz import open_npz, write_npz
+from quincunx._types import Array, Facts
 from quincunx.errors import TooLargeError
 
 if TYPE_CHECKING:

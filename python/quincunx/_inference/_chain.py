@@ -7,7 +7,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from quincunx import _check, _core
-from quincunx._inference._runs import Array, Arrays, Floats, Run, Schedule, Variable
+from quincunx._inference._runs import Arrays, Run, Schedule, Variable
+from quincunx._types import Array, Floats
 
 Report = Callable[[int, int], object]
 

@@ -15,8 +15,9 @@ import numpy as np
 import quincunx
 from quincunx import _check, _core
 from quincunx._inference import _archive
-from quincunx._inference._runs import Array, Arrays, Facts, Problem, Run
+from quincunx._inference._runs import Arrays, Problem, Run, S
 from quincunx._npz import open_npz, write_npz
+from quincunx._types import Array, Facts
 from quincunx.errors import CheckpointError, TooLargeError
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Checkpoint(Pause):
         self.path, self._digest, self._first = path, digest, 0
         self._lock = _core.CheckpointLock(path)
 
-    def load(self, problem: Problem[Any], runs: Sequence[Run], schedule: Any) -> list[Run]:
+    def load(self, problem: Problem[S], runs: Sequence[Run], schedule: S) -> list[Run]:
         """Return the runs of the file, or where there is none, those given, which are then written."""
         self._first = sum(run.iteration for run in runs)
         if not os.path.lexists(self.path):
@@ -134,7 +135,7 @@ class Checkpoint(Pause):
         self._lock.release()
 
 
-def _check_run(run: Run, fresh: Run, problem: Problem[Any]) -> None:
+def _check_run(run: Run, fresh: Run, problem: Problem[S]) -> None:
     """Refuse a run that no fit from this one has written; at what its state holds the samplers look."""
     kept, steps = run.kept, run.iteration
     if steps < fresh.iteration or (np.diff([0, *kept, steps + 1]) <= 0).any():
@@ -149,7 +150,7 @@ def _check_run(run: Run, fresh: Run, problem: Problem[Any]) -> None:
 
 
 def of_fit(
-    model: "PosteriorEstimator", problem: Problem[Any], runs: Sequence[Run], schedule: Any, keep: tuple[Any, float]
+    model: "PosteriorEstimator", problem: Problem[Any], runs: Sequence[Run], schedule: Any, keep: tuple[object, float]
 ) -> Checkpoint:
     """Return the checkpoint of a fit of a model: its file is told from others by what `save` would write of it.
 
@@ -171,7 +172,7 @@ def of_fit(
     return Checkpoint(path, 0.0 if interval is None else interval, _digest(header, arrays))
 
 
-def _digest(header: list[Any], arrays: Mapping[str, Array]) -> str:
+def _digest(header: list[object], arrays: Mapping[str, Array]) -> str:
     found = hashlib.sha256(json.dumps(header, sort_keys=True, default=str).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])

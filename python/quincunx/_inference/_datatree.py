@@ -1,14 +1,13 @@
 """Draws as an xarray DataTree with dimensions and coordinates, as ArviZ makes it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import quincunx
-from quincunx._inference._runs import Array
 from quincunx._optional import require
+from quincunx._types import Array, DataTree
 
 
 def datatree(
@@ -16,7 +15,7 @@ def datatree(
     dims: Mapping[str, Sequence[str]],
     coords: Mapping[str, Sequence[object] | Array],
     about: Mapping[str, object],
-) -> Any:
+) -> DataTree:
     """Return groups of arrays as a DataTree; empty groups are left out.
 
     Arrays of all groups but the data have leading axes (chain, draw). A dimension without coordinates is
@@ -33,4 +32,7 @@ def datatree(
     named = {name: list(axes) for name, axes in dims.items()}
     facts = {"inference_library": "quincunx", "inference_library_version": quincunx.__version__, **about}
     full = {name: dict(group) for name, group in groups.items() if group}
-    return arviz.from_dict(full, coords=labels, dims=named, attrs={"posterior": facts} if "posterior" in full else None)
+    tree: DataTree = arviz.from_dict(
+        full, coords=labels, dims=named, attrs={"posterior": facts} if "posterior" in full else None
+    )
+    return tree

@@ -6,8 +6,8 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from quincunx._inference._runs import Floats
 from quincunx._optional import require
+from quincunx._types import Floats
 from quincunx.errors import ConvergenceWarning
 
 #: Above this R-hat, or below this number of effective draws, a warning is given (Vehtari et al. 2021, section 4).

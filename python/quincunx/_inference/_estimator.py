@@ -11,9 +11,10 @@ from quincunx._inference import _archive, _checkpoint
 from quincunx._inference._drive import Stopped, run_here, run_on
 from quincunx._inference._parameters import Parametrized
 from quincunx._inference._posterior import Posterior
-from quincunx._inference._runs import Array, Arrays, Facts, Floats, P, Problem, Run, S, keys
+from quincunx._inference._runs import Arrays, P, Problem, Run, S, keys
 from quincunx._optional import require
 from quincunx._progress import reporting
+from quincunx._types import Array, Facts, Floats
 from quincunx.errors import CheckpointError, ConvergenceError
 
 

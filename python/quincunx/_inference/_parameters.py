@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar, dataclass_transform
 
 from quincunx import _check
+from quincunx._types import Facts
 
 T = TypeVar("T")
 
@@ -22,7 +23,7 @@ def parameters(cls: type[T]) -> type[T]:
 class Parametrized:
     """Is the base of what has parameters that can be read and set by name, as scikit-learn's estimators do."""
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> Facts:
         """Return the parameters of the constructor by name.
 
         Parameters

@@ -6,7 +6,8 @@ from typing import Generic
 import numpy as np
 
 from quincunx._inference._diagnostics import diagnose
-from quincunx._inference._runs import Array, Floats, P, Run
+from quincunx._inference._runs import P, Run
+from quincunx._types import Array, Floats
 
 
 class Posterior(Generic[P]):

@@ -12,16 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx._rng import RandomSource, generator
+from quincunx._types import Array, Floats
 
 if TYPE_CHECKING:
     from quincunx._inference._drive import Sampler
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Array: TypeAlias = npt.NDArray[Any]
 #: Arrays by name: states, statistics.
 Arrays: TypeAlias = dict[str, Array]
-#: What JSON holds: settings, headers of files.
-Facts: TypeAlias = dict[str, Any]
 #: How far runs go and what they keep, as a room's samplers take it.
 S = TypeVar("S", contravariant=True)
 

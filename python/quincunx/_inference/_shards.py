@@ -17,7 +17,7 @@ import numpy as np
 
 from quincunx import _check, _core
 from quincunx._executors import GIVE_UP_AFTER, WARN_AFTER
-from quincunx._inference._runs import Array, Floats
+from quincunx._types import Array, Floats
 from quincunx.errors import TooLargeError, WorkerError
 
 # Seconds between two looks at whether a worker is still there.

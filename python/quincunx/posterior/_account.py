@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._rng import RandomSource, generator
+from quincunx._types import Array
 from quincunx.posterior._sample import PrivateSample, sample_size
 from quincunx.privacy import AddRemove, PrivacyGuarantee, ReplaceOne
 from quincunx.privacy._relations import Relation
@@ -93,10 +94,16 @@ def checked_trim(trim: object, categories: int = 2) -> float:
     return value
 
 
+class Model(Protocol):
+    """A model whose draws keep what is told of them."""
+
+    def guarantee(self, n: int | None = None, *, relation: Relation = ONE) -> PrivacyGuarantee: ...
+
+
 class Drawn:
     """A posterior that draws are released from: one draw keeps what its model keeps for as many records."""
 
-    model: Any
+    model: Model
     n: int
 
     def guarantee(self, *, relation: Relation = ONE) -> PrivacyGuarantee:
@@ -111,7 +118,7 @@ class Drawn:
         -------
         PrivacyGuarantee
         """
-        return self.model.guarantee(self.n, relation=relation)  # type: ignore[no-any-return]
+        return self.model.guarantee(self.n, relation=relation)
 
     def sample(
         self,
@@ -162,10 +169,10 @@ class Drawn:
         guarantee = count * self.guarantee(relation=relation)
         return PrivateSample(self._draw(count, relation, seed_words(insecure_seed)), marked(guarantee, insecure_seed))
 
-    def _draw(self, count: int, relation: Relation, words: list[int] | None) -> npt.NDArray[Any]:
+    def _draw(self, count: int, relation: Relation, words: list[int] | None) -> Array:
         """Return draws by bits of a generator that these words key, or the operating system."""
         raise NotImplementedError
 
-    def _simulate(self, count: int, relation: Relation, source: np.random.Generator) -> npt.NDArray[Any]:
+    def _simulate(self, count: int, relation: Relation, source: np.random.Generator) -> Array:
         """Return draws that protect nobody."""
         return self._draw(count, relation, source.integers(0, 2**64, size=2, dtype=np.uint64).tolist())

@@ -5,17 +5,18 @@ import json
 import os
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from quincunx import _csv
 from quincunx._categories import Categories, of_words
 from quincunx._npz import write_whole
+from quincunx._types import Facts
 from quincunx.posterior._network import Codes, DiscreteBayesNet
 from quincunx.privacy import AddRemove, ReplaceOne
 
-RELATIONS: dict[str, Any] = {"replace-one": ReplaceOne, "add-remove": AddRemove}
+RELATIONS: Facts = {"replace-one": ReplaceOne, "add-remove": AddRemove}
 
 
 def bayesnet_fit(
@@ -69,7 +70,7 @@ def bayesnet_fit(
     about = RELATIONS[relation]()
     net, data = _records(source, edges, categories)
     fitted = net.fit_private(data, epsilon, mechanism, relation=about, nonneg=nonneg, smooth=smooth)
-    answer: dict[str, Any] = {
+    answer: Facts = {
         "mechanism": fitted.mechanism,
         "epsilon": fitted.guarantee.epsilon,
         "guarantee": fitted.guarantee.to_dict(),
@@ -136,7 +137,7 @@ def _pairs(edges: str) -> list[tuple[str, str]]:
     return [(part[0], part[1]) for part in parts]
 
 
-def _declared(words: Sequence[str], names: list[str]) -> dict[str, Any]:
+def _declared(words: Sequence[str], names: list[str]) -> Facts:
     """Return what each column may hold."""
     others, found = None, {}
     for word in words:

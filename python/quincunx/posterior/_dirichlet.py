@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._types import Array, Floats
 from quincunx.posterior import _account
 from quincunx.posterior._account import ONE
 from quincunx.posterior._one_parameter import BetaBernoulli
@@ -40,13 +41,13 @@ class DirichletPosterior(_account.Drawn):
     array([2., 2., 3.])
     """
 
-    model: Any
+    model: DirichletCategorical
     n: int
-    alphas: npt.NDArray[np.float64]
+    alphas: Floats
 
-    def _draw(self, count: int, relation: Relation, words: list[int] | None) -> npt.NDArray[Any]:
+    def _draw(self, count: int, relation: Relation, words: list[int] | None) -> Array:
         known = _account.public(self.n, _account.relation_of(relation))
-        return self.model._draw(self.alphas, known, count, words)  # type: ignore[no-any-return]
+        return self.model._draw(self.alphas, known, count, words)
 
 
 @posterior_doc
@@ -204,9 +205,7 @@ class DirichletCategorical:
         alphas.flags.writeable = False
         return DirichletPosterior(self, int(counts.sum()), alphas)
 
-    def _draw(
-        self, alphas: npt.NDArray[np.float64], n: int | None, size: int, words: list[int] | None
-    ) -> npt.NDArray[np.float64]:
+    def _draw(self, alphas: Floats, n: int | None, size: int, words: list[int] | None) -> Floats:
         trim = self._trimmed()
         if len(alphas) == 2:
             ones = self._binary()._grid().draw(alphas[1], alphas[0], size, words)

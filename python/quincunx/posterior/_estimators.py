@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Hashable, Mapping, Sequence
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
-from quincunx._categories import Categories
+from quincunx._categories import Categories, CategoriesLike
 from quincunx._sklearn import Deferred, estimator_doc, store, validation
-from quincunx.posterior._network import Codes, DiscreteBayesNet
+from quincunx._types import Array, Facts, Ints, Tags
+from quincunx.posterior._network import Codes, DiscreteBayesNet, Nonneg
 from quincunx.posterior._vectors import BallRegression
 from quincunx.privacy import PrivacyGuarantee
 
@@ -29,26 +30,26 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
     }
 
     guarantee_: PrivacyGuarantee
-    classes_: npt.NDArray[Any]
+    classes_: Array
     epsilon: float
     mechanism: str
-    nonneg: str
+    nonneg: Nonneg
     smooth: float
-    classes: Any
+    classes: CategoriesLike | None
     insecure_seed: int | None
 
     def _features(self, features: int) -> list[Categories]:
         """Return the declared categories of each feature."""
         raise NotImplementedError
 
-    def _input(self) -> dict[str, Any]:
+    def _input(self) -> Facts:
         """Return what scikit-learn is to check of the features."""
         return {"ensure_all_finite": False}
 
-    def _codes(self, X: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    def _codes(self, X: Array) -> Ints:
         raise NotImplementedError
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True  # fresh noise in every fit
         tags.classifier_tags.poor_score = True  # small data of the checks drown in it
@@ -82,7 +83,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         rows, y = validation().validate_data(self, X, y, **self._input())
         labels = classes.encode(y, "y")
         features = rows.shape[1]
-        declared: dict[Any, Any] = {"y": classes, **dict(enumerate(self._features(features)))}
+        declared: dict[Hashable, CategoriesLike] = {"y": classes, **dict(enumerate(self._features(features)))}
         net = DiscreteBayesNet([("y", i) for i in range(features)], declared)
         data = Codes(np.column_stack((labels, self._codes(rows))).reshape(-1), len(rows))
         mechanism = self.mechanism
@@ -146,7 +147,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         proba = np.exp(self.predict_log_proba(X))
         return np.asarray(proba / proba.sum(axis=1, keepdims=True))
 
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+    def predict(self, X: npt.ArrayLike) -> Array:
         """Return the most probable class of each row.
 
         {predicted}
@@ -214,12 +215,12 @@ class PrivateBernoulliNB(_PrivateNaiveBayes):
         nonneg: str = "clip",
         smooth: float = 1.0,
         binarize: float = 0.0,
-        classes: Any = None,
+        classes: CategoriesLike | None = None,
         insecure_seed: int | None = None,
     ) -> None:
         store(self, locals())
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True  # NaN is not above anything
         return tags
@@ -227,7 +228,7 @@ class PrivateBernoulliNB(_PrivateNaiveBayes):
     def _features(self, features: int) -> list[Categories]:
         return [Categories(2)] * features
 
-    def _codes(self, X: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    def _codes(self, X: Array) -> Ints:
         return np.asarray(X > _check.real(self.binarize, "binarize"), dtype=np.int64)
 
 
@@ -267,29 +268,29 @@ class PrivateCategoricalNB(_PrivateNaiveBayes):
     ['odd', 'even']
     """
 
-    categories: Any
+    categories: CategoriesLike | Sequence[CategoriesLike] | Mapping[Hashable, CategoriesLike] | None
 
     def __init__(
         self,
         epsilon: float = 1.0,
         *,
-        categories: Any = None,
+        categories: CategoriesLike | Sequence[CategoriesLike] | Mapping[Hashable, CategoriesLike] | None = None,
         mechanism: str = "auto",
         nonneg: str = "clip",
         smooth: float = 1.0,
-        classes: Any = None,
+        classes: CategoriesLike | None = None,
         insecure_seed: int | None = None,
     ) -> None:
         store(self, locals())
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.positive_only = True  # codes
         tags.input_tags.string = not np.isscalar(self.categories)
         return tags
 
-    def _input(self) -> dict[str, Any]:
+    def _input(self) -> Facts:
         return {} if np.isscalar(self.categories) else {"dtype": None}  # labels stay what they are
 
     def _features(self, features: int) -> list[Categories]:
@@ -304,12 +305,12 @@ class PrivateCategoricalNB(_PrivateNaiveBayes):
                 raise ValueError(f"`categories` must be declared for the features {names}, got {list(given)}")
             return [Categories.of(given[name], f"categories[{name!r}]", maximum=2**16) for name in names]
         _check.fits(given, "categories")
-        each = [declared for declared in given]  # list() would ask for the length, and believe it
+        each = [declared for declared in given]  # type: ignore[union-attr] # list() would ask for the length, and believe it
         if len(each) != features:
             raise ValueError(f"`categories` must be a number or {features} declarations, got {len(each)}")
         return [Categories.of(declared, f"categories[{place}]", maximum=2**16) for place, declared in enumerate(each)]
 
-    def _codes(self, X: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    def _codes(self, X: Array) -> Ints:
         columns = []
         for place, (column, declared) in enumerate(zip(X.T, self._features(X.shape[1]), strict=True)):
             try:
@@ -393,7 +394,7 @@ class PosteriorSampleRegressor(Deferred, sklearn=("RegressorMixin", "BaseEstimat
         self.prior_precision = prior_precision
         self.insecure_seed = insecure_seed
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         tags.regressor_tags.poor_score = True

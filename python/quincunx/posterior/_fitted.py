@@ -1,15 +1,16 @@
 """A network with its conditional probabilities and their guarantee."""
 
+from collections.abc import Hashable
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._optional import installed, require
 from quincunx._rng import RandomSource, generator
-from quincunx.posterior._network import DiscreteBayesNet
+from quincunx._types import Array, Axes, DataFrame, Facts, Floats, Ints, NetworkX
+from quincunx.posterior._network import DiscreteBayesNet, Records
 from quincunx.posterior._network_posterior import NetworkPosterior, drawn
 from quincunx.posterior._parts import posterior_doc
 from quincunx.privacy import PrivacyGuarantee
@@ -65,12 +66,12 @@ class PrivateBayesNet:
         self,
         net: DiscreteBayesNet,
         *,
-        counts: dict[Any, Any],
-        cpds: dict[Any, npt.NDArray[np.float64]],
+        counts: dict[Hashable, Array],
+        cpds: dict[Hashable, Floats],
         guarantee: PrivacyGuarantee,
         mechanism: str,
         consistent: bool,
-        noisy_counts: dict[Any, Any] | None,
+        noisy_counts: dict[Hashable, Array] | None,
         coefficients: dict[int, Fraction] | None,
     ) -> None:
         if not isinstance(cpds, dict) or not all(isinstance(table, np.ndarray) for table in cpds.values()):
@@ -90,7 +91,7 @@ class PrivateBayesNet:
         figures = f"mechanism={self.mechanism!r}, epsilon={self.guarantee.epsilon}, consistent={self.consistent}"
         return f"PrivateBayesNet({len(self.net.nodes)} nodes, {figures})"
 
-    def sample(self, size: int = 1, *, rng: RandomSource = None) -> Any:
+    def sample(self, size: int = 1, *, rng: RandomSource = None) -> "Ints | DataFrame":
         """Draw synthetic records.
 
         Parameters
@@ -113,7 +114,7 @@ class PrivateBayesNet:
         _check.room(8 * count * (len(self.net.nodes) + 3), "the table of records")
         return self._table(self._codes(count, source), frame=self.net._labelled)
 
-    def _codes(self, count: int, source: np.random.Generator) -> npt.NDArray[np.int64]:
+    def _codes(self, count: int, source: np.random.Generator) -> Ints:
         """Draw records one by one, as codes."""
         records = np.zeros((count, len(self.net.nodes)), dtype=np.int64)
         for node in self.net._order:
@@ -126,7 +127,7 @@ class PrivateBayesNet:
                 some[:, self.net._columns[node]] = (uniform[:, None] >= sums[:, :-1]).sum(axis=1)
         return records
 
-    def _table(self, records: npt.NDArray[np.int64], *, frame: bool) -> Any:
+    def _table(self, records: Ints, *, frame: bool) -> "Ints | DataFrame":
         """Return records as they are, or as a data frame with the declared labels, where there are any."""
         if not frame:
             return records
@@ -140,7 +141,7 @@ class PrivateBayesNet:
             }
         )
 
-    def to_pandas(self, node: Any) -> Any:
+    def to_pandas(self, node: Hashable) -> DataFrame:
         """Return the conditional probabilities of a node as a table with the categories of its family.
 
         Parameters
@@ -181,7 +182,7 @@ class PrivateBayesNet:
         rows = parents[0] if len(parents) == 1 else pandas.MultiIndex.from_product(parents)
         return pandas.DataFrame(table, index=rows, columns=columns)
 
-    def _record_log_likelihood(self, data: Any) -> npt.NDArray[np.float64]:
+    def _record_log_likelihood(self, data: Records) -> Floats:
         flat, rows = self.net._data(data)
         table = flat.reshape(rows, len(self.net.nodes)).astype(np.int64)
         total = np.zeros(rows)
@@ -191,7 +192,7 @@ class PrivateBayesNet:
                 total += np.log(self.cpds[node])[cells]
         return total
 
-    def log_likelihood(self, data: Any) -> float:
+    def log_likelihood(self, data: Records) -> float:
         """Return the total log-likelihood of records, in nats.
 
         Parameters
@@ -256,7 +257,7 @@ class PrivateBayesNet:
         """
         return drawn(self, n_draws, prior, total, rng)
 
-    def _with(self, cpds: dict[Any, npt.NDArray[np.float64]]) -> "PrivateBayesNet":
+    def _with(self, cpds: dict[Hashable, Floats]) -> "PrivateBayesNet":
         """Return the same network with other probabilities, which were drawn."""
         return PrivateBayesNet(
             self.net,
@@ -269,7 +270,7 @@ class PrivateBayesNet:
             coefficients=None,
         )
 
-    def to_networkx(self) -> Any:
+    def to_networkx(self) -> NetworkX:
         """Return a networkx.DiGraph whose nodes carry `categories` and `cpd`.
 
         Returns
@@ -281,7 +282,7 @@ class PrivateBayesNet:
             graph.nodes[node]["cpd"] = self.cpds[node]
         return graph
 
-    def to_pgmpy(self) -> Any:
+    def to_pgmpy(self) -> NetworkX:
         """Return a pgmpy DiscreteBayesianNetwork with the same tables.
 
         Returns
@@ -300,7 +301,7 @@ class PrivateBayesNet:
         for node in self.net.nodes:
             size, parents = self.net._sizes[node], list(self.net.parents[node])
             values = self.cpds[node].reshape(-1, size).T
-            more: dict[str, Any] = {}
+            more: Facts = {}
             if parents:
                 more = {"evidence": parents, "evidence_card": [self.net._sizes[p] for p in parents]}
             if self.net._labelled:
@@ -309,7 +310,7 @@ class PrivateBayesNet:
             found.add_cpds(factors.TabularCPD(node, size, values.tolist(), **more))
         return found
 
-    def draw(self, ax: Any = None) -> Any:
+    def draw(self, ax: "Axes | None" = None) -> Axes:
         """Draw the graph: `DiscreteBayesNet.draw`.
 
         Parameters

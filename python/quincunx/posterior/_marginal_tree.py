@@ -14,7 +14,7 @@ Confidentiality 11(3), section 4 and algorithms 1 and 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -23,10 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._categories import CategoriesLike
 from quincunx._progress import Progress, reporting
+from quincunx._types import Floats, Ints
 from quincunx.errors import TooLargeError
 from quincunx.posterior import _account
-from quincunx.posterior._network import MOST_CELLS, DiscreteBayesNet
+from quincunx.posterior._network import MOST_CELLS, DiscreteBayesNet, Nodes, Records
 from quincunx.posterior._parts import posterior_doc
 from quincunx.posterior._synthetic import SyntheticBayesNet, expanded, fraction_of, group_of, projected
 from quincunx.posterior._tree_fit import NoisyTable, fit_forest
@@ -48,9 +50,6 @@ MOST_RECORDS, MOST_WEIGHT = 2**40, 2**9
 LARGEST = 2**61
 LARGEST_VARIANCE = 10**10
 LEAST_VARIANCE = Fraction(2098, 2**20)  # as for DiscreteGaussianMechanism: P(no noise) > 1 - 1e-100
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class _Noise:
@@ -172,8 +171,8 @@ class MarginalTree(Guaranteed):
         epsilon: float,
         delta: float = 0.0,
         *,
-        domain: Mapping[Any, int | Any],
-        workload: Iterable[Any] | None = None,
+        domain: Mapping[Any, CategoriesLike],
+        workload: Iterable[Iterable[Hashable]] | None = None,
         relation: Relation = _account.ONE,
     ) -> None:
         level = _check.real(epsilon, "epsilon", positive=True)
@@ -184,7 +183,7 @@ class MarginalTree(Guaranteed):
             raise TypeError(f"`domain` must be a mapping by column, got {type(domain).__name__}")
         self.relation = _account.relation_of(relation)
         self._net = DiscreteBayesNet([], domain)
-        self.columns: tuple[Any, ...] = self._net.nodes
+        self.columns: Nodes = self._net.nodes
         self._sizes = list(self._net._sizes.values())
         self._weights = _weights(self.columns, workload)
         for i, j in self._weights:
@@ -237,7 +236,9 @@ class MarginalTree(Guaranteed):
     def __repr__(self) -> str:
         return f"MarginalTree({len(self.columns)} columns, {self.rounds} edges, {self.guarantee})"
 
-    def release(self, data: Any, *, insecure_seed: int | None = None, progress: Progress = None) -> SyntheticBayesNet:
+    def release(
+        self, data: Records, *, insecure_seed: int | None = None, progress: Progress = None
+    ) -> SyntheticBayesNet:
         """Measure the marginals of private records, and fit a law to them.
 
         Parameters
@@ -382,7 +383,7 @@ class MarginalTree(Guaranteed):
             shares[name] = found
         guarantee = marked(self.guarantee, insecure_seed)
         law = self._first.law
-        marginals: dict[tuple[Any, ...], Release]
+        marginals: dict[Nodes, Release]
         marginals = {(name,): Release(one, guarantee, noise=law) for name, one in zip(names, ones, strict=True)}
         for (i, j), two in twos.items():
             assert self._second is not None
@@ -397,12 +398,12 @@ class MarginalTree(Guaranteed):
 
 @posterior_doc
 def synthesize(
-    data: Any,
+    data: Records,
     epsilon: float,
     delta: float = 0.0,
     *,
-    domain: Mapping[Any, int | Any],
-    workload: Iterable[Any] | None = None,
+    domain: Mapping[Any, CategoriesLike],
+    workload: Iterable[Iterable[Hashable]] | None = None,
     relation: Relation = _account.ONE,
     insecure_seed: int | None = None,
     progress: Progress = None,
@@ -462,7 +463,7 @@ class _Progress:
             self.report(self.done, self.total)
 
 
-def _weights(columns: tuple[Any, ...], workload: Iterable[Any] | None) -> dict[tuple[int, int], int]:
+def _weights(columns: Nodes, workload: Iterable[Iterable[Hashable]] | None) -> dict[tuple[int, int], int]:
     """Return the pairs of columns that may be edges, and in how many marginals of the workload each lies."""
     every = list(combinations(range(len(columns)), 2))
     if workload is None:

@@ -1,8 +1,8 @@
 """How a network is fitted privately: noise on counts or parities, or a draw from a trimmed posterior."""
 
 import math
+from collections.abc import Callable, Hashable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from quincunx import _check, _core
 from quincunx.posterior import _account
 from quincunx.posterior._dirichlet import DirichletCategorical
 from quincunx.posterior._fitted import PrivateBayesNet
-from quincunx.posterior._network import DiscreteBayesNet, marginal
+from quincunx.posterior._network import DiscreteBayesNet, Nonneg, Records, marginal
 from quincunx.privacy import PrivacyGuarantee, ReplaceOne, _rational
 from quincunx.privacy._geometric import geometric_noise
 from quincunx.privacy._relations import Relation
@@ -26,11 +26,11 @@ Exact = npt.NDArray[np.object_]  # of Fractions, or of Python ints over one deno
 
 def fit(
     net: DiscreteBayesNet,
-    data: Any,
+    data: Records,
     epsilon: float,
     mechanism: str,
     relation: Relation,
-    nonneg: Any,
+    nonneg: Nonneg | None,
     smooth: float,
     trim: float | None,
     insecure_seed: int | None,
@@ -77,7 +77,7 @@ def automatic(net: DiscreteBayesNet, epsilon: float, relation: Relation) -> str:
     return "posterior_sample" if pull < noise else best
 
 
-def _nonneg(value: Any) -> tuple[str, float]:
+def _nonneg(value: Nonneg) -> tuple[str, float]:
     if isinstance(value, tuple) and len(value) == 2 and value[0] == "fixed_shift":
         return "fixed_shift", _check.real(value[1], "nonneg", positive=True)
     name = _check.one_of(value, "nonneg", NONNEG)
@@ -89,7 +89,7 @@ def _nonneg(value: Any) -> tuple[str, float]:
 
 def _noisy(
     net: DiscreteBayesNet,
-    data: Any,
+    data: Records,
     epsilon: float,
     mechanism: str,
     relation: Relation,
@@ -127,8 +127,8 @@ def _noisy(
 
 
 def _laplace(
-    net: DiscreteBayesNet, data: Any, epsilon: float, relation: Relation, words: list[int] | None
-) -> tuple[dict[Any, Exact], int, PrivacyGuarantee]:
+    net: DiscreteBayesNet, data: Records, epsilon: float, relation: Relation, words: list[int] | None
+) -> tuple[dict[Hashable, Exact], int, PrivacyGuarantee]:
     """Add two-sided geometric noise to the tables measured; tables within others are the mean of their sums."""
     tables, rows = net._tables(data, list(net.measured))
     sensitivity = net.count_sensitivity(relation)
@@ -139,7 +139,7 @@ def _laplace(
         table.reshape(-1)[1:] if replaced and table.shape == (2,) else table.reshape(-1) for table in tables.values()
     ]
     noisy = noise.add(np.concatenate(parts), -LARGEST, LARGEST, words)
-    measured: dict[Any, Exact] = {}
+    measured: dict[Hashable, Exact] = {}
     place = 0
     for (node, table), part in zip(tables.items(), parts, strict=True):
         values = noisy[place : place + len(part)].tolist()
@@ -156,7 +156,7 @@ def _exact(values: list[Fraction], shape: tuple[int, ...]) -> Exact:
     return array.reshape(shape)
 
 
-def _completed(net: DiscreteBayesNet, measured: dict[Any, Exact]) -> dict[Any, Exact]:
+def _completed(net: DiscreteBayesNet, measured: dict[Hashable, Exact]) -> dict[Hashable, Exact]:
     """Return the tables of all nodes: those not measured are the mean of what larger tables say."""
     complete = {}
     for node in net.nodes:
@@ -171,8 +171,8 @@ def _completed(net: DiscreteBayesNet, measured: dict[Any, Exact]) -> dict[Any, E
 
 
 def _fourier(
-    net: DiscreteBayesNet, data: Any, epsilon: float, mechanism: str, relation: Relation, words: list[int] | None
-) -> tuple[dict[Any, Exact], int, PrivacyGuarantee, dict[int, Fraction]]:
+    net: DiscreteBayesNet, data: Records, epsilon: float, mechanism: str, relation: Relation, words: list[int] | None
+) -> tuple[dict[Hashable, Exact], int, PrivacyGuarantee, dict[int, Fraction]]:
     """Add noise to the parities, and turn them back into tables that agree with one another exactly."""
     masks = net._masks
     coefficients, rows = net._coefficients(data)
@@ -204,7 +204,7 @@ def _fourier(
     return tables, rows, PrivacyGuarantee(exponent * distance, relation=relation), released
 
 
-def _table(net: DiscreteBayesNet, node: Any, coefficients: dict[int, Fraction]) -> Exact:
+def _table(net: DiscreteBayesNet, node: Hashable, coefficients: dict[int, Fraction]) -> Exact:
     """Return a family's table: 2^-w sum_g c_g (-1)^<g, cell>, in exact fractions."""
     masks = net._family_masks(node)
     shared = math.lcm(*(coefficients[g].denominator for g in masks))
@@ -225,14 +225,14 @@ def _table(net: DiscreteBayesNet, node: Any, coefficients: dict[int, Fraction]) 
 
 def _without_negatives(
     net: DiscreteBayesNet,
-    raw: dict[Any, Exact],
+    raw: dict[Hashable, Exact],
     rows: int | None,
     nonneg: tuple[str, float],
     mechanism: str,
     epsilon: float,
     relation: Relation,
     coefficients: dict[int, Fraction] | None,
-) -> tuple[dict[Any, Exact], bool]:
+) -> tuple[dict[Hashable, Exact], bool]:
     """Return tables without negative cells, and whether they are as consistent as they were."""
     way, shift = nonneg
     if way == "clip":
@@ -259,7 +259,7 @@ def _without_negatives(
     return tables, True
 
 
-def _each(rule: Any, table: Exact) -> Exact:
+def _each(rule: Callable[[Fraction], Fraction], table: Exact) -> Exact:
     return _exact([rule(value) for value in table.reshape(-1)], table.shape)
 
 
@@ -280,7 +280,7 @@ def _projected(table: Exact, total: Fraction) -> Exact:
 
 def _smoothing(
     net: DiscreteBayesNet, mechanism: str, epsilon: float, relation: Relation, smooth: float
-) -> tuple[dict[Any, float], bool]:
+) -> tuple[dict[Hashable, float], bool]:
     """Return the uniform mass added to each node's table, and whether it is the same everywhere."""
     masses = {
         node: smooth * net.cell_deviation(node, mechanism, epsilon, relation) * math.prod(net._shape(node))
@@ -298,7 +298,7 @@ def _smoothing(
 
 def _sampled(
     net: DiscreteBayesNet,
-    data: Any,
+    data: Records,
     epsilon: float,
     mechanism: str,
     relation: Relation,
@@ -345,7 +345,7 @@ def _sampled(
 
 def _models(
     net: DiscreteBayesNet, level: float, mechanism: str, relation: Relation, trim: float | None
-) -> dict[Any, DirichletCategorical]:
+) -> dict[Hashable, DirichletCategorical]:
     """Return the models of the nodes, whose ranges sum to the level."""
     sides = 2 if isinstance(relation, ReplaceOne) else 1
     models = {}
@@ -372,7 +372,7 @@ def _trim(model: DirichletCategorical) -> float:
 
 
 def _spent(
-    net: DiscreteBayesNet, node: Any, model: DirichletCategorical, known: int | None, relation: Relation
+    net: DiscreteBayesNet, node: Hashable, model: DirichletCategorical, known: int | None, relation: Relation
 ) -> float:
     """Return the range of a node, with what the lattice or the rounding of statistics adds in each row that changes.
 

@@ -1,25 +1,34 @@
 """Discrete Bayesian networks: structure, counts, parities, and their sensitivities."""
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._categories import Categories
+from quincunx._categories import Categories, CategoriesLike
 from quincunx._summary import Part, Summary
+from quincunx._types import Array, Axes, Frame, Ints, NetworkX
 from quincunx.errors import TooLargeError
 from quincunx.posterior import _account
 from quincunx.posterior._parts import posterior_doc
 from quincunx.privacy import AddRemove, ReplaceOne
 from quincunx.privacy._relations import Relation
 
+if TYPE_CHECKING:
+    from quincunx.posterior._fitted import PrivateBayesNet
+
 MOST_PARENTS = 24
 MOST_CELLS = 2**26
-Counts = npt.NDArray[np.int64]
+Counts = Ints
+Nodes: TypeAlias = tuple[Hashable, ...]
+Edges: TypeAlias = "NetworkX | Iterable[tuple[Hashable, Hashable]]"
+#: How negative cells are dealt with.
+Nonneg: TypeAlias = str | tuple[str, float]
+#: Records by row, or their sum.
+Records: TypeAlias = "Frame | PackedRecords | Codes | Summary"
 
 
 class FamilyTables(Part, kind="family_tables"):
@@ -49,7 +58,7 @@ class FamilyTables(Part, kind="family_tables"):
 class Codes(NamedTuple):
     """Records that are coded: codes row by row, and the number of rows."""
 
-    flat: npt.NDArray[Any]
+    flat: Array
     rows: int
 
 
@@ -95,26 +104,24 @@ class DiscreteBayesNet:
            [0, 1, 1]])
     """
 
-    def __init__(self, edges: Any, categories: Mapping[Any, int | Sequence[Any]]) -> None:
+    def __init__(self, edges: "Edges", categories: Mapping[Any, CategoriesLike]) -> None:
         if not isinstance(categories, Mapping):
             raise TypeError(f"`categories` must be a mapping by node, got {type(categories).__name__}")
-        self._declared: dict[Any, Categories] = {
+        self._declared: dict[Hashable, Categories] = {
             node: Categories.of(declared, f"categories[{node!r}]", maximum=2**16)
             for node, declared in categories.items()
         }
         if not self._declared:
             raise ValueError("`categories` must name at least one node, got none")
-        self.categories: dict[Hashable, int | tuple[Any, ...]] = {
-            node: found.declared for node, found in self._declared.items()
-        }
-        self.nodes: tuple[Any, ...] = tuple(self._declared)
-        self._sizes: dict[Any, int] = {node: len(found) for node, found in self._declared.items()}
-        lists: dict[Any, list[Any]] = {node: [] for node in self.nodes}
+        self.categories: dict[Hashable, int | Nodes] = {node: found.declared for node, found in self._declared.items()}
+        self.nodes: Nodes = tuple(self._declared)
+        self._sizes: dict[Hashable, int] = {node: len(found) for node, found in self._declared.items()}
+        lists: dict[Hashable, list[Hashable]] = {node: [] for node in self.nodes}
         for parent, child in _edges(edges, self._sizes):
             if parent in lists[child]:
                 raise ValueError(f"`edges` must differ, got {parent!r} -> {child!r} twice")
             lists[child].append(parent)
-        self.parents: dict[Any, tuple[Any, ...]] = {node: tuple(found) for node, found in lists.items()}
+        self.parents: dict[Hashable, Nodes] = {node: tuple(found) for node, found in lists.items()}
         for node, found in self.parents.items():
             if len(found) > MOST_PARENTS:
                 raise ValueError(f"`edges` must give each node at most 24 parents, got {len(found)} of {node!r}")
@@ -125,7 +132,7 @@ class DiscreteBayesNet:
         return f"DiscreteBayesNet({len(self.nodes)} nodes, {edges} edges)"
 
     @cached_property
-    def _columns(self) -> dict[Any, int]:
+    def _columns(self) -> dict[Hashable, int]:
         return {node: place for place, node in enumerate(self.nodes)}
 
     @property
@@ -133,7 +140,7 @@ class DiscreteBayesNet:
         """Whether every node has two categories."""
         return all(size == 2 for size in self._sizes.values())
 
-    def family(self, node: Any) -> tuple[Any, ...]:
+    def family(self, node: Hashable) -> Nodes:
         """Return the parents of a node, in the order of the edges, and the node.
 
         Parameters
@@ -155,7 +162,7 @@ class DiscreteBayesNet:
             raise ValueError(f"`node` must be one of {list(self.nodes)}, got {node!r}{_check.meant(node, self.nodes)}")
         return (*self.parents[node], node)
 
-    def _shape(self, node: Any) -> tuple[int, ...]:
+    def _shape(self, node: Hashable) -> tuple[int, ...]:
         return tuple(self._sizes[other] for other in self.family(node))
 
     def _checked_cells(self) -> None:
@@ -169,10 +176,10 @@ class DiscreteBayesNet:
                 )
 
     @cached_property
-    def measured(self) -> tuple[Any, ...]:
+    def measured(self) -> Nodes:
         """The nodes whose families are measured: those contained in no other's."""
         families = {node: frozenset(self.family(node)) for node in self.nodes}
-        kept: list[Any] = []
+        kept: list[Hashable] = []
         for node in self.nodes:
             mine = families[node]
             later = self.nodes[self._columns[node] + 1 :]
@@ -212,16 +219,16 @@ class DiscreteBayesNet:
         names = [f"data[:, {place}] ({node!r})" for place, node in enumerate(self.nodes)]
         return self._coded(list(array.T), names)
 
-    def _coded(self, columns: list[Any], names: list[str]) -> "Codes":
+    def _coded(self, columns: list[Array], names: list[str]) -> "Codes":
         declared = self._declared.values()
-        codes = [found.encode(*given) for found, *given in zip(declared, columns, names, strict=True)]
+        codes = [found.encode(column, name) for found, column, name in zip(declared, columns, names, strict=True)]
         return Codes(np.stack(codes, axis=1, dtype=np.int64, casting="unsafe").reshape(-1), len(codes[0]))
 
     @property
     def _labelled(self) -> bool:
         return any(found.labels is not None for found in self._declared.values())
 
-    def count_tables(self, data: Any, nodes: Iterable[Any] | None = None) -> dict[Any, Counts]:
+    def count_tables(self, data: Records, nodes: Iterable[Hashable] | None = None) -> dict[Hashable, Counts]:
         """Count the families of nodes, without any protection.
 
         Parameters
@@ -241,7 +248,7 @@ class DiscreteBayesNet:
         wanted = list(self.nodes if nodes is None else nodes)
         return self._tables(data, wanted)[0]
 
-    def _tables(self, data: Any, wanted: list[Any]) -> tuple[dict[Any, Counts], int]:
+    def _tables(self, data: Records, wanted: list[Hashable]) -> tuple[dict[Hashable, Counts], int]:
         self._checked_cells()
         if isinstance(data, Summary):
             return self._of_summary(data, wanted), data.n
@@ -261,7 +268,7 @@ class DiscreteBayesNet:
 
     # Summaries.
 
-    def summarize(self, data: Any, *, unsafe: bool = False) -> Summary:
+    def summarize(self, data: Records, *, unsafe: bool = False) -> Summary:
         """Return the tables that are measured, without any protection, so that parts of the records can be added.
 
         Noise is added once, by `fit_private`, to the sum.
@@ -300,7 +307,7 @@ class DiscreteBayesNet:
         families = {node: self.parents[node] for node in self.nodes}
         return f"DiscreteBayesNet({families!r}, {self.categories!r})"
 
-    def _of_summary(self, summary: Summary, wanted: list[Any]) -> dict[Any, Counts]:
+    def _of_summary(self, summary: Summary, wanted: list[Hashable]) -> dict[Hashable, Counts]:
         """Return the tables of nodes, those within others as their sums."""
         if summary.model != self._summarized_as():
             raise ValueError("`data` must be a summary for this network, got one for another")
@@ -337,7 +344,7 @@ class DiscreteBayesNet:
             return len(self.measured)
         return sum(1 if self._shape(node) == (2,) else 2 for node in self.measured)
 
-    def fourier_closure(self) -> tuple[frozenset[Any], ...]:
+    def fourier_closure(self) -> tuple[frozenset[Hashable], ...]:
         """Return the sets of nodes whose parities determine all families: their subsets, the empty one included.
 
         Returns
@@ -389,7 +396,7 @@ class DiscreteBayesNet:
             return len(self._masks) - 1
         return _core.parity_sensitivity(list(self._masks), len(self.nodes))
 
-    def coefficients(self, data: Any) -> dict[frozenset[Any], int]:
+    def coefficients(self, data: Records) -> dict[frozenset[Hashable], int]:
         """Return the integer Walsh-Hadamard coefficients ``sum over records of (-1)**parity``, without any protection.
 
         Parameters
@@ -410,7 +417,7 @@ class DiscreteBayesNet:
         found = self._coefficients(data)[0]
         return dict(zip(self.fourier_closure(), (found[mask] for mask in self._masks), strict=True))
 
-    def _coefficients(self, data: Any) -> tuple[dict[int, int], int]:
+    def _coefficients(self, data: Records) -> tuple[dict[int, int], int]:
         masks = self._masks
         tables, rows = self._tables(data, list(self.measured))
         found: dict[int, int] = {}
@@ -420,7 +427,7 @@ class DiscreteBayesNet:
         assert len(found) == len(masks)
         return found, rows
 
-    def _family_masks(self, node: Any) -> list[int]:
+    def _family_masks(self, node: Hashable) -> list[int]:
         """Return the masks of a family's transform in its order: the node is the lowest bit of an index."""
         masks = [0]
         for other in reversed(self.family(node)):
@@ -428,7 +435,9 @@ class DiscreteBayesNet:
             masks += [mask | bit for mask in masks]
         return masks
 
-    def cell_deviation(self, node: Any, mechanism: str, epsilon: float, relation: Relation = _account.ONE) -> float:
+    def cell_deviation(
+        self, node: Hashable, mechanism: str, epsilon: float, relation: Relation = _account.ONE
+    ) -> float:
         """Return the predicted standard deviation of a cell of a node's table, which does not depend on data.
 
         Parameters
@@ -465,16 +474,16 @@ class DiscreteBayesNet:
 
     def fit_private(
         self,
-        data: Any,
+        data: Records,
         epsilon: float,
         mechanism: str = "auto",
         *,
         relation: Relation = _account.ONE,
-        nonneg: Any = None,
+        nonneg: Nonneg | None = None,
         smooth: float = 1.0,
         trim: float | None = None,
         insecure_seed: int | None = None,
-    ) -> Any:
+    ) -> "PrivateBayesNet":
         """Fit the network's conditional probabilities with a guarantee.
 
         Parameters
@@ -486,10 +495,8 @@ class DiscreteBayesNet:
             Privacy level, > 0.
         mechanism : {"auto", "laplace", "fourier_l1", "fourier_linf", "posterior_sample", "map"}
             Noise on counts; noise on parities by the L1 or the L-infinity norm (binary nodes); one draw of the
-            posterior
-            on trimmed parameters; the exponential mechanism on the log-likelihood, which sharpens to its maximum.
-            "auto"
-            takes the smallest predicted error of a cell, which does not depend on the data.
+            posterior on trimmed parameters; the exponential mechanism on the log-likelihood, which sharpens to its
+            maximum. "auto" takes the smallest predicted error of a cell, which does not depend on the data.
         relation : ReplaceOne or AddRemove
             Who is protected. With `AddRemove` the number of records is private, too.
         nonneg : {"clip", "min_shift", "project"} or ("fixed_shift", t), optional
@@ -515,7 +522,7 @@ class DiscreteBayesNet:
 
         return fit(self, data, epsilon, mechanism, relation, nonneg, smooth, trim, insecure_seed)
 
-    def to_networkx(self) -> Any:
+    def to_networkx(self) -> NetworkX:
         """Return the graph as a networkx.DiGraph with a node attribute `categories`.
 
         Returns
@@ -529,7 +536,7 @@ class DiscreteBayesNet:
         graph.add_edges_from((parent, node) for node in self.nodes for parent in self.parents[node])
         return graph
 
-    def draw(self, ax: Any = None) -> Any:
+    def draw(self, ax: "Axes | None" = None) -> Axes:
         """Draw the graph in layers from the roots, with matplotlib.
 
         Parameters
@@ -546,7 +553,7 @@ class DiscreteBayesNet:
         networkx = _optional.require("networkx", "graph")
         ax = _optional.axes(ax)
         graph = self.to_networkx()
-        depth: dict[Any, int] = {}
+        depth: dict[Hashable, int] = {}
         for node in self._order:
             depth[node] = max((depth[parent] + 1 for parent in self.parents[node]), default=0)
             graph.nodes[node]["layer"] = depth[node]
@@ -584,7 +591,7 @@ class PackedRecords:
            [1, 1]])
     """
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Records) -> None:
         array = _check.categories(data, "data", 2)
         if array.ndim != 2 or array.shape[1] == 0:
             raise ValueError(f"`data` must have shape (n, width), got {array.shape}")
@@ -599,14 +606,14 @@ class PackedRecords:
         raise TypeError("packed records cannot be pickled or copied: take the records that they were packed from")
 
 
-def marginal(table: npt.NDArray[Any], axes: tuple[Any, ...], wanted: tuple[Any, ...]) -> npt.NDArray[Any]:
+def marginal(table: Array, axes: Nodes, wanted: Nodes) -> Array:
     """Sum a table over what is not wanted, its axes in the order wanted."""
     gone = tuple(place for place, axis in enumerate(axes) if axis not in wanted)
     left = [axis for axis in axes if axis in wanted]
     return np.asarray(table.sum(axis=gone)).transpose([left.index(axis) for axis in wanted])
 
 
-def _edges(edges: Any, known: Mapping[Any, int]) -> list[tuple[Any, Any]]:
+def _edges(edges: "Edges", known: Mapping[Hashable, int]) -> list[tuple[Hashable, Hashable]]:
     """Return the edges of a list, a networkx graph or a pgmpy model."""
     if hasattr(edges, "edges"):
         if hasattr(edges, "is_directed") and not edges.is_directed():
@@ -628,10 +635,10 @@ def _edges(edges: Any, known: Mapping[Any, int]) -> list[tuple[Any, Any]]:
     return found
 
 
-def _topological(nodes: tuple[Any, ...], parents: dict[Any, tuple[Any, ...]]) -> tuple[Any, ...]:
+def _topological(nodes: Nodes, parents: dict[Hashable, Nodes]) -> Nodes:
     """Return the nodes, parents before children, or raise."""
-    order: list[Any] = []
-    placed: set[Any] = set()
+    order: list[Hashable] = []
+    placed: set[Hashable] = set()
     waiting = list(nodes)
     while waiting:
         ready = [node for node in waiting if all(parent in placed for parent in parents[node])]

@@ -10,21 +10,21 @@ the noise; N. L. Zhang and D. Poole (1994), A simple approach to Bayesian networ
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._rng import RandomSource, generator
+from quincunx._types import DataTree, Floats, Ints
 from quincunx.posterior import _account
+from quincunx.posterior._network import DiscreteBayesNet, Nodes
 from quincunx.privacy import ReplaceOne
 
 if TYPE_CHECKING:
     from quincunx.posterior._fitted import PrivateBayesNet
 
-Floats = npt.NDArray[np.float64]
 # Noise beyond exp(-this) is not looked for: a double has none of it.
 _REACH = 45.0
 # Bytes of one cell's law: a second.
@@ -54,7 +54,7 @@ class NetworkPosterior:
     True
     """
 
-    def __init__(self, fitted: "PrivateBayesNet", cpds: dict[Any, Floats]) -> None:
+    def __init__(self, fitted: "PrivateBayesNet", cpds: dict[Hashable, Floats]) -> None:
         self.fitted = fitted
         self.cpds = cpds
 
@@ -64,7 +64,7 @@ class NetworkPosterior:
     def __len__(self) -> int:
         return len(next(iter(self.cpds.values())))
 
-    def interval(self, node: Any, probability: float = 0.9) -> Floats:
+    def interval(self, node: Hashable, probability: float = 0.9) -> Floats:
         """Return equal-tailed credible intervals of a node's conditional probabilities.
 
         Parameters
@@ -91,7 +91,7 @@ class NetworkPosterior:
         found: Floats = np.quantile(self.cpds[node], [(1 - level) / 2, (1 + level) / 2], axis=0)
         return found
 
-    def query(self, nodes: Iterable[Any], given: Mapping[Any, Any] | None = None) -> Floats:
+    def query(self, nodes: Iterable[Hashable], given: Mapping[Any, Hashable] | None = None) -> Floats:
         """Return the joint law of some nodes given others, for each draw, without approximation.
 
         Parameters
@@ -128,7 +128,7 @@ class NetworkPosterior:
             node: int(net._declared[node].encode(np.array([category], dtype=object), f"given[{node!r}]")[0])
             for node, category in known.items()
         }
-        above = set[Any]()
+        above = set[Hashable]()
         todo = [*wanted, *known]
         while todo:
             if (node := todo.pop()) not in above:
@@ -166,7 +166,7 @@ class NetworkPosterior:
         place = _check.whole(draw, "draw", maximum=len(self) - 1)
         return self.fitted._with({node: table[place].copy() for node, table in self.cpds.items()})
 
-    def to_datatree(self) -> Any:
+    def to_datatree(self) -> DataTree:
         """Return the draws as ArviZ has them: one chain, dimensions by the names of the nodes.
 
         Returns
@@ -209,10 +209,10 @@ def drawn(
     else:
         expected = _within(total, "total", 1.0, 2.0**53)
     exponent = fitted.guarantee.epsilon / net.count_sensitivity(_account.relation_of(relation))
-    _check.room(8 * count * sum(math.prod(net._shape(node)) for node in net.nodes), "the draws")
+    _check.room(8 * count * sum(math.prod(net._shape(node)) for node in net.nodes), "an array of draws")
     source = generator(rng)
     widest = {node: _source(net, node) for node in net.nodes}
-    cpds: dict[Any, Floats] = {}
+    cpds: dict[Hashable, Floats] = {}
     for measured, table in tables.items():
         if isinstance(relation, ReplaceOne) and table.shape == (2,):
             # Of a lone binary node the ones were released, and the number of records is public.
@@ -243,7 +243,7 @@ def _within(value: object, name: str, least: float, greatest: float) -> float:
     return number
 
 
-def _source(net: Any, node: Any) -> Any:
+def _source(net: DiscreteBayesNet, node: Hashable) -> Hashable:
     """Return the measured node whose table has that of `node` in the fewest cells."""
     family = set(net.family(node))
     wider = [other for other in net.measured if family <= set(net.family(other))]
@@ -251,13 +251,13 @@ def _source(net: Any, node: Any) -> Any:
 
 
 def _counts(
-    released: npt.NDArray[np.int64],
+    released: Ints,
     n_draws: int,
     prior: tuple[float, float],
     exponent: float,
     source: np.random.Generator,
     records: int | None = None,
-) -> npt.NDArray[np.int64]:
+) -> Ints:
     """Draw the counts of cells given their releases, shape (n_draws, cells).
 
     The prior has a shape and a rate; where the number of records is known, the cell and what it leaves have the shape.
@@ -290,17 +290,17 @@ def _counts(
     return found
 
 
-def _sliced(axes: tuple[Any, ...], table: Floats, codes: Mapping[Any, int]) -> tuple[tuple[Any, ...], Floats]:
+def _sliced(axes: Nodes, table: Floats, codes: Mapping[Hashable, int]) -> tuple[Nodes, Floats]:
     """Return a table at the categories that are given."""
     where = tuple(codes.get(axis, slice(None)) for axis in axes)
     return tuple(axis for axis in axes if axis not in codes), table[(slice(None), *where)]
 
 
-def _eliminated(tables: list[tuple[tuple[Any, ...], Floats]], wanted: list[Any], sizes: Mapping[Any, int]) -> Floats:
+def _eliminated(tables: list[tuple[Nodes, Floats]], wanted: list[Hashable], sizes: Mapping[Hashable, int]) -> Floats:
     """Return the product of tables, summed over all axes but the draws and those wanted, in their order."""
     left = {axis for axes, _ in tables for axis in axes} - set(wanted)
 
-    def scope(axis: Any) -> tuple[Any, ...]:
+    def scope(axis: Hashable) -> Nodes:
         return tuple(dict.fromkeys(one for axes, _ in tables if axis in axes for one in axes))
 
     while left:
@@ -313,7 +313,7 @@ def _eliminated(tables: list[tuple[tuple[Any, ...], Floats]], wanted: list[Any],
     return _product(tables, tuple(wanted), sizes)
 
 
-def _product(tables: list[tuple[tuple[Any, ...], Floats]], kept: tuple[Any, ...], sizes: Mapping[Any, int]) -> Floats:
+def _product(tables: list[tuple[Nodes, Floats]], kept: Nodes, sizes: Mapping[Hashable, int]) -> Floats:
     """Return the product of tables summed over what is not kept."""
     n_draws = len(tables[0][1])
     _check.room(8 * n_draws * math.prod(sizes[axis] for axis in kept), "a table of the query")

@@ -6,13 +6,14 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._docs import sections
+from quincunx._types import Array, Floats
 from quincunx.posterior import _account
 from quincunx.posterior._account import ONE
 from quincunx.posterior._bounds import LipschitzConstants, beta_hockey_stick
@@ -52,12 +53,12 @@ class ConjugatePosterior(_account.Drawn):
     0.538636
     """
 
-    model: Any
+    model: BetaBernoulli | _GammaModel
     n: int
     first: float
     second: float
 
-    def _law(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def _law(self) -> tuple[Floats, Floats]:
         values = self.model._parameters()
         logs = self.model._log_weights(values, self.first, self.second)
         weights = np.exp(logs - logs.max())
@@ -83,7 +84,7 @@ class ConjugatePosterior(_account.Drawn):
         values, shares = self._law()
         return float((values - values @ shares) ** 2 @ shares)
 
-    def cdf(self, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def cdf(self, x: npt.ArrayLike) -> Floats:
         """Return the distribution function of the law that is drawn from, at numbers.
 
         Parameters
@@ -100,10 +101,10 @@ class ConjugatePosterior(_account.Drawn):
         sums = np.concatenate(([0.0], np.cumsum(shares)))
         return sums[np.searchsorted(values, _check.reals(x, "x"), side="right")]
 
-    def _draw(self, count: int, relation: Relation, words: list[int] | None) -> npt.NDArray[Any]:
-        return self.model._grid().draw(*self.model._statistics(self), count, words)  # type: ignore[no-any-return]
+    def _draw(self, count: int, relation: Relation, words: list[int] | None) -> Array:
+        return self.model._grid().draw(*self.model._statistics(self), count, words)
 
-    def _simulate(self, count: int, relation: Relation, source: np.random.Generator) -> npt.NDArray[Any]:
+    def _simulate(self, count: int, relation: Relation, source: np.random.Generator) -> Array:
         values, shares = self._law()
         return source.choice(values, size=count, p=shares)
 
@@ -120,7 +121,7 @@ class _Model:
     def _grid(self) -> _core.ParameterGrid:
         raise NotImplementedError
 
-    def _parameters(self) -> npt.NDArray[np.float64]:
+    def _parameters(self) -> Floats:
         return self._grid().parameters()
 
     def _range(self, relation: Relation) -> float:
@@ -190,12 +191,12 @@ class _Model:
         while True:
             model = build(value)
             if model.guarantee(n).epsilon <= epsilon:
-                return cast(Self, model)
+                return model  # type: ignore[no-any-return]
             value *= 1 - 1e-9
 
 
 @lru_cache(maxsize=256)
-def _finite(model: Any, n: int) -> float:
+def _finite(model: _Model, n: int) -> float:
     """Return the larger epsilon of the continuous posterior and of the grid, with the margin of the statistics."""
     grid = model._grid()
     own = max(grid.replace_epsilon(*case) for case in model._cases(n))
@@ -266,10 +267,10 @@ class BetaBernoulli(_Model):
     def _statistics(self, posterior: ConjugatePosterior) -> tuple[float, float]:
         return posterior.first, posterior.second
 
-    def _log_weights(self, t: npt.NDArray[np.float64], a: float, b: float) -> npt.NDArray[np.float64]:
+    def _log_weights(self, t: Floats, a: float, b: float) -> Floats:
         return a * np.log(t) + b * np.log1p(-t)
 
-    def _parameters(self) -> npt.NDArray[np.float64]:
+    def _parameters(self) -> Floats:
         return self._grid().parameters()
 
     def _range(self, relation: Relation) -> float:
@@ -403,7 +404,7 @@ class _GammaModel(_Model):
         """Return the least and the largest statistic of a record."""
         raise NotImplementedError
 
-    def _statistic(self, data: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def _statistic(self, data: npt.ArrayLike) -> Floats:
         raise NotImplementedError
 
     def __post_init__(self) -> None:
@@ -429,7 +430,7 @@ class _GammaModel(_Model):
     def _statistics(self, posterior: ConjugatePosterior) -> tuple[float, float]:
         return posterior.first, posterior.second
 
-    def _log_weights(self, t: npt.NDArray[np.float64], shape: float, rate: float) -> npt.NDArray[np.float64]:
+    def _log_weights(self, t: Floats, shape: float, rate: float) -> Floats:
         return shape * np.log(t) - rate * t
 
     def _units(self) -> tuple[float, int, int]:
@@ -607,7 +608,7 @@ class ExponentialGamma(_GammaModel):
     def _span(self) -> tuple[float, float]:
         return 0.0, self.data_bound
 
-    def _statistic(self, data: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def _statistic(self, data: npt.ArrayLike) -> Floats:
         return _account.records(data, 0.0, self.data_bound)
 
 
@@ -642,7 +643,7 @@ class LaplaceGamma(_GammaModel):
     def _span(self) -> tuple[float, float]:
         return max(0.0, abs(self.mean) - self.data_bound), abs(self.mean) + self.data_bound
 
-    def _statistic(self, data: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def _statistic(self, data: npt.ArrayLike) -> Floats:
         return np.abs(_account.records(data, -self.data_bound, self.data_bound) - self.mean)
 
 
@@ -677,7 +678,7 @@ class NormalPrecisionGamma(_GammaModel):
         low, high = max(0.0, abs(self.mean) - self.data_bound), abs(self.mean) + self.data_bound
         return low**2 / 2, high**2 / 2
 
-    def _statistic(self, data: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def _statistic(self, data: npt.ArrayLike) -> Floats:
         return (_account.records(data, -self.data_bound, self.data_bound) - self.mean) ** 2 / 2
 
     def _slope(self) -> float:

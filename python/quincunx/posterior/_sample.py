@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._docs import sections
+from quincunx._types import Array
 from quincunx.posterior._bounds import query_error_bound
 from quincunx.privacy import PrivacyGuarantee
 
@@ -34,7 +35,7 @@ class PrivateSample:
     ((4,), 4)
     """
 
-    values: npt.NDArray[Any]
+    values: Array
     guarantee: PrivacyGuarantee | None
 
     def __post_init__(self) -> None:
@@ -45,8 +46,11 @@ class PrivateSample:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         return np.array(self.values, dtype=dtype) if copy else np.asarray(self.values, dtype=dtype)
+
+
+T = TypeVar("T")
 
 
 @sections
@@ -94,7 +98,7 @@ class QueryAnswerer:
         self.guarantee = sample.guarantee
 
     def utilities(
-        self, utility: Callable[[npt.NDArray[Any], Any], npt.ArrayLike], responses: Sequence[Any]
+        self, utility: Callable[[Array, T], npt.ArrayLike], responses: Sequence[T]
     ) -> npt.NDArray[np.float64]:
         """Return the mean utility of each response over the draws.
 
@@ -129,7 +133,7 @@ class QueryAnswerer:
             means.append(float(found.mean()))
         return np.array(means)
 
-    def answer(self, utility: Callable[[npt.NDArray[Any], Any], npt.ArrayLike], responses: Sequence[Any]) -> Any:
+    def answer(self, utility: Callable[[Array, T], npt.ArrayLike], responses: Sequence[T]) -> T:
         """Return the response of the largest mean utility, the first of several.
 
         Parameters

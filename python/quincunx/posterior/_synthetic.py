@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._rng import RandomSource, generator
+from quincunx._types import DataFrame, Floats, Ints
 from quincunx.posterior._fitted import PrivateBayesNet
-from quincunx.posterior._network import DiscreteBayesNet
+from quincunx.posterior._network import DiscreteBayesNet, Nodes
 from quincunx.posterior._parts import posterior_doc
 from quincunx.privacy import PrivacyGuarantee, Release
-
-Floats = npt.NDArray[np.float64]
 
 
 @posterior_doc
@@ -61,11 +59,11 @@ class SyntheticBayesNet(PrivateBayesNet):
         self,
         net: DiscreteBayesNet,
         *,
-        cpds: dict[Any, Floats],
+        cpds: dict[Hashable, Floats],
         guarantee: PrivacyGuarantee,
         n_records: int,
-        marginals: Mapping[tuple[Any, ...], Release],
-        groups: Mapping[Any, tuple[tuple[int, ...], ...]],
+        marginals: Mapping[Nodes, Release],
+        groups: Mapping[Hashable, tuple[tuple[int, ...], ...]],
     ) -> None:
         if not isinstance(net, DiscreteBayesNet) or max(map(len, net.parents.values())) > 1:
             raise TypeError(f"`net` must be a DiscreteBayesNet of at most one parent each, got {type(net).__name__}")
@@ -76,8 +74,8 @@ class SyntheticBayesNet(PrivateBayesNet):
             if not isinstance(mapping, Mapping):
                 raise TypeError(f"`{name}` must be a mapping, got {type(mapping).__name__}")
         number = _check.whole(n_records, "n_records", minimum=1)
-        counts: dict[Any, Floats] = {}
-        alone: dict[Any, Floats] = {}
+        counts: dict[Hashable, Floats] = {}
+        alone: dict[Hashable, Floats] = {}
         for node in net._order:
             above = [alone[parent] for parent in net.parents[node]]
             counts[node] = above[0][:, None] * cpds[node] if above else number * cpds[node]
@@ -101,7 +99,7 @@ class SyntheticBayesNet(PrivateBayesNet):
         figures = f"n_records={self.n_records}, guarantee={self.guarantee}"
         return f"SyntheticBayesNet({len(self.net.nodes)} columns, {len(self.edges)} edges, {figures})"
 
-    def sample(self, size: int | None = None, *, rng: RandomSource = None, stratified: bool = True) -> Any:
+    def sample(self, size: int | None = None, *, rng: RandomSource = None, stratified: bool = True) -> Ints | DataFrame:
         """Draw synthetic records.
 
         Parameters
@@ -142,7 +140,7 @@ class SyntheticBayesNet(PrivateBayesNet):
         codes = self._stratified(count, source) if stratified else self._codes(count, source)
         return self._table(codes, frame=True)
 
-    def _stratified(self, count: int, source: np.random.Generator) -> npt.NDArray[np.int64]:
+    def _stratified(self, count: int, source: np.random.Generator) -> Ints:
         """Draw records together, as codes: in each stratum ``floor(c_k + u) - floor(c_(k-1) + u)`` of category k.
 
         c are the partial sums of the expected numbers and u is uniform, so that the expectation is the law's and no
@@ -170,11 +168,11 @@ class SyntheticBayesNet(PrivateBayesNet):
 
 def expanded(
     net: DiscreteBayesNet,
-    groups: Mapping[Any, tuple[tuple[int, ...], ...]],
-    shares: Mapping[Any, Floats],
-    marginals: Mapping[Any, Floats],
-    joint: Mapping[Any, Floats],
-) -> dict[Any, Floats]:
+    groups: Mapping[Hashable, tuple[tuple[int, ...], ...]],
+    shares: Mapping[Hashable, Floats],
+    marginals: Mapping[Hashable, Floats],
+    joint: Mapping[Hashable, Floats],
+) -> dict[Hashable, Floats]:
     """Return conditional probabilities of all categories, of tables of groups and of shares within the groups.
 
     `joint` has the table (parent, node) of each node with a parent. Where a parent's group has no records, the
@@ -195,7 +193,7 @@ def expanded(
     return cpds
 
 
-def group_of(groups: tuple[tuple[int, ...], ...]) -> npt.NDArray[np.int64]:
+def group_of(groups: tuple[tuple[int, ...], ...]) -> Ints:
     """Return the group of each category."""
     found = np.zeros(sum(len(group) for group in groups), dtype=np.int64)
     for place, group in enumerate(groups):

@@ -16,11 +16,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from quincunx._types import Floats
 from quincunx.errors import ConvergenceWarning
 
-Floats = npt.NDArray[np.float64]
 Edge = tuple[int, int]
 
 MOST_STEPS = 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from quincunx import _check, _core
 from quincunx._docs import sections
 from quincunx._rng import RandomSource, generator
+from quincunx._types import Array, Floats
 from quincunx.errors import ConvergenceError
 from quincunx.posterior import _account
 from quincunx.posterior._account import ONE
@@ -25,7 +26,6 @@ from quincunx.privacy._release import marked, seed_words
 # Entries of proposals made at once: some tens of milliseconds.
 _BLOCK = 1 << 20
 
-Floats = npt.NDArray[np.float64]
 #: Ranges of vector models are computed from norms in doubles.
 ROUNDED = 1 + 2.0**-40
 
@@ -61,7 +61,7 @@ class _VectorModel:
         about = _account.relation_of(relation)
         return _account.ranged(self._range(about) * ROUNDED, about, "float64")
 
-    def calibrate(self, epsilon: float) -> Any:
+    def calibrate(self, epsilon: float) -> Self:
         """Return the model with the `temper` for which one draw spends epsilon; it may exceed 1.
 
         Parameters
@@ -108,13 +108,13 @@ class BallPosterior(_account.Drawn):
     array([0.5 , 0.25])
     """
 
-    model: Any
+    model: MultivariateNormalMean | BallRegression
     n: int
     mean: Floats
     precision: Floats
     _spectrum: tuple[Floats, Floats] = field(repr=False)
 
-    def _draw(self, count: int, relation: Relation, words: list[int] | None) -> npt.NDArray[Any]:
+    def _draw(self, count: int, relation: Relation, words: list[int] | None) -> Array:
         values, vectors = self._spectrum
         flat, _ = _core.ball_normal(values, vectors.T @ self.mean, self.model._radius(), count, words)
         drawn: Floats = flat.reshape(count, len(self.mean)) @ vectors.T
@@ -124,7 +124,9 @@ class BallPosterior(_account.Drawn):
         return drawn
 
 
-def _ball_posterior(model: Any, n: int, precision: Floats, target: Floats) -> BallPosterior:
+def _ball_posterior(
+    model: MultivariateNormalMean | BallRegression, n: int, precision: Floats, target: Floats
+) -> BallPosterior:
     """Return the law with this precision P and P mean = target."""
     values, vectors = np.linalg.eigh(precision)
     values = np.maximum(values, np.finfo(float).tiny ** 0.5)
@@ -349,7 +351,7 @@ class WishartPosterior(_account.Drawn):
     5.0
     """
 
-    model: Any
+    model: MultivariateNormalPrecision
     n: int
     dof: float
     scale: Floats
