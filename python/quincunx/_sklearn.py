@@ -131,11 +131,11 @@ def complete() -> None:
             super(cls, cls).__init_subclass__()  # type: ignore[arg-type]
 
 
-def admit(module: str, name: str) -> Any:
+def admit(module: str, name: str) -> type:
     """Return an estimator of a module, or say how to install scikit-learn."""
     if importlib.util.find_spec("sklearn") is None:
         require("sklearn", "sklearn")
-    found = getattr(importlib.import_module(module), name)
+    found: type = getattr(importlib.import_module(module), name)
     if "sklearn.base" in sys.modules:
         complete()
     return found

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
-from quincunx._types import Array, Facts, Index
+from quincunx._types import Array, Facts, Index, Json
 from quincunx.errors import TooLargeError
 
 if TYPE_CHECKING:
@@ -376,7 +376,7 @@ def _encoded(label: object) -> object:
     return str(label)
 
 
-def _decoded(label: Any) -> Any:
+def _decoded(label: Json) -> Json:
     if isinstance(label, list):
         return tuple(_decoded(part) for part in label)
     if isinstance(label, dict):

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    import distributed
     import matplotlib.axes
     import networkx
     import pandas
@@ -19,10 +20,13 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Array: TypeAlias = npt.NDArray[Any]
 #: What NumPy takes between brackets.
 Index: TypeAlias = Any
+#: What JSON holds, as Python has it.
+Json: TypeAlias = Any
 #: Values by name: settings, arguments, evidence of proofs, what JSON holds.
 Facts: TypeAlias = dict[str, Any]
 
 # What follows is imported by type checkers alone, so that annotations which add to it stand in quotes.
+Client: TypeAlias = "distributed.Client"
 Axes: TypeAlias = "matplotlib.axes.Axes"
 SeveralAxes: TypeAlias = "Axes | Sequence[Axes]"
 DataFrame: TypeAlias = "pandas.DataFrame"

@@ -5,14 +5,14 @@ import math
 import os
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import numpy as np
 
 import quincunx
 from quincunx._inference._runs import Arrays, Run
 from quincunx._npz import open_npz, write_npz
-from quincunx._types import Array, Facts
+from quincunx._types import Array, Facts, Json
 from quincunx.errors import TooLargeError
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def run_from(facts: Facts, prefix: str, arrays: Mapping[str, Array]) -> Run:
     )
 
 
-def encode(value: Any, name: str, arrays: Arrays) -> Any:
+def encode(value: Json | Array, name: str, arrays: Arrays) -> Json:
     """Return a value as JSON can hold it, arrays put aside; None where it cannot."""
     if isinstance(value, (np.ndarray, np.generic)) and np.ndim(value) == 0:
         value = value.item()
@@ -103,7 +103,7 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
     return None
 
 
-def decode(value: Any, arrays: Mapping[str, Array]) -> Any:
+def decode(value: Json, arrays: Mapping[str, Array]) -> Json:
     """Return a value as it was."""
     if isinstance(value, dict):
         if "float" in value:

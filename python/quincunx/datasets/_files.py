@@ -11,16 +11,32 @@ import json
 import os
 from collections import Counter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from quincunx import _check
+from quincunx._docs import assembled
 from quincunx._npz import unpacked
 from quincunx._optional import require
+from quincunx._types import DataFrame
 
 _HOME = "https://raw.githubusercontent.com"
 _IPROC = f"{_HOME}/patperry/iproc/df7590b3f3b1a91e2008324a7b3afe9748f69e09/tests/enron"
 _SUBSETS = f"{_HOME}/arbenson/discrete-subset-choice/a3035925d58e43760e697d783e20625ef442674b/data"
 _UCI = f"{_HOME}/jbrownlee/Datasets/d20fcb6402ae34e653d4513b00f39257bb37ed7f"
+
+
+_fetched = assembled(
+    published="""
+    Raises
+    ------
+    ImportError
+        If pandas is not installed, or pooch where a file has to be fetched.
+    OSError
+        If a file is not in the folder and cannot be fetched.
+    ValueError
+        If a file in the folder does not have the checksum of the published one.
+    """
+)
 
 
 class _File(NamedTuple):
@@ -132,10 +148,10 @@ class Enron(NamedTuple):
         source are left out.
     """
 
-    messages: Any
-    people: Any
+    messages: DataFrame
+    people: DataFrame
 
-    def matrix(self) -> Any:
+    def matrix(self) -> DataFrame:
         """Return the counts as a table of all people.
 
         Returns
@@ -148,6 +164,7 @@ class Enron(NamedTuple):
         return self.messages.pivot_table(**shape).reindex(index=people, columns=people, fill_value=0).astype("int64")
 
 
+@_fetched
 def fetch_enron() -> Enron:
     """Return the mails among 156 employees of Enron, from the corpus that the FERC published [1]_.
 
@@ -156,14 +173,7 @@ def fetch_enron() -> Enron:
     Enron
         Two tables: `messages` has 2715 pairs with 38388 mails, the largest count is 1168; `people` has 156 rows.
 
-    Raises
-    ------
-    ImportError
-        If pandas is not installed, or pooch where a file has to be fetched.
-    OSError
-        If a file is not in the folder and cannot be fetched.
-    ValueError
-        If a file in the folder does not have the checksum of the published one.
+    {published}
 
     Notes
     -----
@@ -201,7 +211,8 @@ def fetch_enron() -> Enron:
     return Enron(messages, people.set_index("id"))
 
 
-def fetch_kosarak() -> Any:
+@_fetched
+def fetch_kosarak() -> DataFrame:
     """Return click sessions of at most five pages on a Hungarian news portal [1]_, [2]_.
 
     Returns
@@ -210,14 +221,7 @@ def fetch_kosarak() -> Any:
         A row for each click, 1240384 in 505217 sessions on 2605 pages that were seen at least 25 times: columns
         `session`, from 0, and `page`, the number that the source gives it. No session has a page twice.
 
-    Raises
-    ------
-    ImportError
-        If pandas is not installed, or pooch where the file has to be fetched.
-    OSError
-        If the file is not in the folder and cannot be fetched.
-    ValueError
-        If the file in the folder does not have the checksum of the published one.
+    {published}
 
     Notes
     -----
@@ -246,7 +250,8 @@ def fetch_kosarak() -> Any:
     return pandas.DataFrame({"session": np.repeat(np.arange(len(lines)), lengths), "page": pages})
 
 
-def fetch_adult(subset: Literal["train", "test", "all"] = "train") -> Any:
+@_fetched
+def fetch_adult(subset: Literal["train", "test", "all"] = "train") -> DataFrame:
     """Return the extract of the census of 1994 that is known as Adult or Census Income [1]_.
 
     Parameters
@@ -261,14 +266,8 @@ def fetch_adult(subset: Literal["train", "test", "all"] = "train") -> Any:
         `relationship`, `race`, `sex`, `gain` and `loss` (of capital), `hours` (a week), `country` and `income`,
         which is ``"<=50K"`` or ``">50K"``: 7841 and 3846 people have more. What is unknown is ``"?"``.
 
-    Raises
-    ------
-    ImportError
-        If pandas is not installed, or pooch where a file has to be fetched.
-    OSError
-        If a file is not in the folder and cannot be fetched.
-    ValueError
-        If `subset` is another word, or a file in the folder does not have the checksum of the published one.
+    {published}
+        So too if `subset` is another word.
 
     Notes
     -----
@@ -294,7 +293,8 @@ def fetch_adult(subset: Literal["train", "test", "all"] = "train") -> Any:
     return people.assign(income=people.income.str.rstrip("."))
 
 
-def fetch_wine(color: Literal["red", "white", "all"] = "all") -> Any:
+@_fetched
+def fetch_wine(color: Literal["red", "white", "all"] = "all") -> DataFrame:
     """Return laboratory values and qualities of Portuguese wines [1]_.
 
     Parameters
@@ -309,14 +309,8 @@ def fetch_wine(color: Literal["red", "white", "all"] = "all") -> Any:
         `free_sulfur_dioxide`, `total_sulfur_dioxide`, `density`, `pH`, `sulphates`, `alcohol` (in per cent) and
         `quality`, a whole number from 3 to 9.
 
-    Raises
-    ------
-    ImportError
-        If pandas is not installed, or pooch where a file has to be fetched.
-    OSError
-        If a file is not in the folder and cannot be fetched.
-    ValueError
-        If `color` is another word, or a file in the folder does not have the checksum of the published one.
+    {published}
+        So too if `color` is another word.
 
     Notes
     -----

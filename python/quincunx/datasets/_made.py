@@ -1,12 +1,13 @@
 """Small samples for tutorials, each drawn from a law that its docstring tells, with a seed."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from quincunx import _check
 from quincunx._optional import require
 from quincunx._rng import RandomSource, generator
+from quincunx._types import DataFrame, Floats, Ints
 
 _LARGEST = 1000  # rows or columns of a table: samples are small
 _MOST_PEOPLE = 1_000_000
@@ -32,8 +33,8 @@ class MadeCounts(NamedTuple):
         Of rank `n_components`.
     """
 
-    counts: Any
-    rates: Any
+    counts: Ints
+    rates: Floats
 
 
 class MadeNetwork(NamedTuple):
@@ -49,9 +50,9 @@ class MadeNetwork(NamedTuple):
         Rates from community to community: those of counts are ``members @ between @ members.T`` off the diagonal.
     """
 
-    counts: Any
-    members: Any
-    between: Any
+    counts: Ints
+    members: Floats
+    between: Floats
 
 
 class Survey(NamedTuple):
@@ -65,7 +66,7 @@ class Survey(NamedTuple):
         The declared answers of each question, as models with `categories` take them: facts of the questionnaire.
     """
 
-    records: Any
+    records: DataFrame
     categories: dict[str, list[str]]
 
 
@@ -221,10 +222,11 @@ def make_survey(n_people: int = 1000, *, rng: RandomSource = 0) -> Survey:
     chance = generator(rng)
     pandas = require("pandas", "datasets")
 
-    def drawn(table: Any, given: Any) -> Any:
+    def drawn(table: Floats, given: Ints) -> Ints:
         """Invert the distribution function of each one's row."""
         ends = np.cumsum(table, axis=-1)[..., :-1]
-        return (chance.random(people)[:, None] >= ends[given]).sum(axis=1)
+        found: Ints = (chance.random(people)[:, None] >= ends[given]).sum(axis=1)
+        return found
 
     age = drawn(_AGE[None], np.zeros(people, dtype=np.int64))
     education = drawn(_EDUCATION, age)

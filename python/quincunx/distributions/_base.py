@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core, _optional, _rng
 from quincunx._docs import assembled
+from quincunx._types import Array, Facts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +44,7 @@ def _flatten(columns: Sequence[Column], shape: tuple[int, ...]) -> list[Column]:
     ]
 
 
-def _rebuild(family: type[Distribution], given: dict[str, Any]) -> Distribution:
+def _rebuild(family: type[Distribution], given: Facts) -> Distribution:
     return family(**given)
 
 
@@ -124,10 +125,10 @@ class Distribution:
     __slots__ = ("_columns", "_flat", "_given", "_shape")
     _columns: tuple[Column, ...]
     _flat: list[Column]
-    _given: dict[str, Any]
+    _given: dict[str, Floats]
     _shape: tuple[int, ...]
 
-    def _hold(self, columns: Sequence[Column], given: dict[str, Any], fresh: Sequence[Any] = ()) -> None:
+    def _hold(self, columns: Sequence[Column], given: dict[str, Array], fresh: Sequence[Array] = ()) -> None:
         """Keep checked columns for the core, and the parameters by which the value is shown, compared and rebuilt.
 
         Arrays are copied, each once, but for those that are `fresh`: made here, and nobody else's.
@@ -137,13 +138,13 @@ class Distribution:
             if id(array) not in own:
                 own[id(array)] = np.array(array)
         shape = _broadcast(*(column.shape for column in columns))
-        kept: dict[str, Any] = {}
+        kept: dict[str, float | Array] = {}
         for name, value in given.items():
             if value.ndim == 0:
                 kept[name] = value.item()
             else:
-                kept[name] = own[id(value)]
-                kept[name].flags.writeable = False
+                kept[name] = whole = own[id(value)]
+                whole.flags.writeable = False
         object.__setattr__(self, "_columns", tuple(own[id(column)] for column in columns))
         object.__setattr__(self, "_given", kept)
         object.__setattr__(self, "_shape", shape)
@@ -166,7 +167,7 @@ class Distribution:
 
         return f"{type(self).__name__}({', '.join(f'{name}={show(value)}' for name, value in self._given.items())})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self._given)
 
     def __copy__(self) -> Self:
@@ -416,7 +417,7 @@ class Distribution:
     def _invert_log(self, lower: bool, logp: npt.ArrayLike) -> Floats:
         """Bisect for the first value where the lower log tail reaches `logp`, or the upper one falls to it."""
         _check.fits(logp, "logp")
-        wanted: npt.NDArray[Any] = np.asarray(logp)
+        wanted: Array = np.asarray(logp)
         if wanted.dtype.kind not in "iuf":
             raise TypeError(f"`logp` must be real numbers, got dtype {wanted.dtype}")
         if not (wanted <= 0).all():

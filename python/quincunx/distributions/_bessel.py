@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
-from quincunx.distributions._base import Distribution
+from quincunx.distributions._base import Distribution, Floats
 
 
 def _rate(value: object, name: str) -> npt.NDArray[np.float64]:
@@ -65,11 +65,11 @@ class Bessel(Distribution):
         self._hold([orders, arguments], {"order": whole, "argument": arguments}, fresh=[orders, whole])
 
     @property
-    def order(self) -> Any:
+    def order(self) -> Floats:
         """Absolute difference of the two counts."""
         return self._given["order"]
 
     @property
-    def argument(self) -> Any:
+    def argument(self) -> Floats:
         """Twice the geometric mean of the two rates."""
         return self._given["argument"]

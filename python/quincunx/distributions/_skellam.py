@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy.typing as npt
 
-from quincunx.distributions._base import Distribution
+from quincunx.distributions._base import Distribution, Floats
 from quincunx.distributions._bessel import _rate
 
 
@@ -54,11 +54,11 @@ class Skellam(Distribution):
         self._hold([plus, minus], {"rate_plus": plus, "rate_minus": minus})
 
     @property
-    def rate_plus(self) -> Any:
+    def rate_plus(self) -> Floats:
         """Rate of the count that is added."""
         return self._given["rate_plus"]
 
     @property
-    def rate_minus(self) -> Any:
+    def rate_minus(self) -> Floats:
         """Rate of the count that is subtracted."""
         return self._given["rate_minus"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -70,21 +70,25 @@ class TwoPiecePoisson(Distribution):
         self._hold([releases, rates, alphas], shown, fresh=[releases, whole])
 
     @property
-    def released(self) -> Any:
+    def released(self) -> Floats:
         """The count plus its noise."""
         return self._given["released"]
 
     @property
-    def rate(self) -> Any:
+    def rate(self) -> Floats:
         """Rate of the count before noise."""
         return self._given["rate"]
 
     @property
-    def alpha(self) -> Any:
+    def alpha(self) -> Floats:
         """Ratio of the noise."""
         return self._given["alpha"]
 
-    def log_marginal(self, *, gradient: bool = False) -> Any:
+    @overload
+    def log_marginal(self, *, gradient: Literal[False] = False) -> Floats: ...
+    @overload
+    def log_marginal(self, *, gradient: Literal[True]) -> tuple[Floats, Floats]: ...
+    def log_marginal(self, *, gradient: bool = False) -> Floats | tuple[Floats, Floats]:
         """Log-likelihood of the release, the count being summed out.
 
         ``log sum_y Poisson(y; rate) (1 - alpha)/(1 + alpha) alpha**|released - y|``

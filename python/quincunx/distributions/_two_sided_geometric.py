@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
-from quincunx.distributions._base import Distribution
+from quincunx.distributions._base import Distribution, Floats
 
 
 class TwoSidedGeometric(Distribution):
@@ -77,21 +77,21 @@ class TwoSidedGeometric(Distribution):
         self._hold([decay], {names[0]: checked}, fresh=[] if decay is checked else [decay])
 
     @property
-    def alpha(self) -> Any:
+    def alpha(self) -> Floats:
         """Ratio of neighboring probabilities."""
         return self._parameter("alpha", np.exp(-self._columns[0]))
 
     @property
-    def epsilon_per_unit(self) -> Any:
+    def epsilon_per_unit(self) -> Floats:
         """``-log(alpha)``, infinite where alpha is 0."""
         return self._parameter("epsilon_per_unit", self._columns[0].copy())
 
     @property
-    def scale(self) -> Any:
+    def scale(self) -> Floats:
         """``-1 / log(alpha)``, 0 where alpha is 0."""
         return self._parameter("scale", 1.0 / self._columns[0])
 
-    def _parameter(self, name: str, derived: npt.NDArray[np.float64] | np.float64) -> Any:
+    def _parameter(self, name: str, derived: npt.NDArray[np.float64] | np.float64) -> Floats:
         """Return the parameter as it was given, else derived from the decay."""
         if name in self._given:
             return self._given[name]

@@ -89,7 +89,7 @@ __all__ = [
 _ESTIMATORS = ("PosteriorSampleRegressor", "PrivateBernoulliNB", "PrivateCategoricalNB")
 
 
-def __getattr__(name: str) -> typing.Any:
+def __getattr__(name: str) -> object:
     if name in _ESTIMATORS:
         return _sklearn.admit("quincunx.posterior._estimators", name)
     raise AttributeError(f"module 'quincunx.posterior' has no attribute {name!r}")

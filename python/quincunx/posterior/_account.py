@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._rng import RandomSource, generator
-from quincunx._types import Array
+from quincunx._types import Array, Floats
 from quincunx.posterior._sample import PrivateSample, sample_size
 from quincunx.privacy import AddRemove, PrivacyGuarantee, ReplaceOne
 from quincunx.privacy._relations import Relation
@@ -43,7 +43,7 @@ def upwards(value: float, margin: float = 0.0) -> float:
     return (value + margin) * (1 + 2.0**-50)
 
 
-def records(data: npt.ArrayLike, lower: float, upper: float, name: str = "data") -> npt.NDArray[np.float64]:
+def records(data: npt.ArrayLike, lower: float, upper: float, name: str = "data") -> Floats:
     """Return records as floats in [lower, upper]: each is clipped by itself, NaN to the lower end, without a word."""
     _check.fits(data, name)
     array = np.asarray(data)
@@ -55,7 +55,7 @@ def records(data: npt.ArrayLike, lower: float, upper: float, name: str = "data")
     return np.clip(np.where(np.isnan(values), lower, values), lower, upper)
 
 
-def vectors(data: npt.ArrayLike, width: int | None, radius: float, name: str = "data") -> npt.NDArray[np.float64]:
+def vectors(data: npt.ArrayLike, width: int | None, radius: float, name: str = "data") -> Floats:
     """Return rows clipped to a ball about 0, each by itself; a row that is not finite becomes 0."""
     _check.fits(data, name)
     array = np.asarray(data)

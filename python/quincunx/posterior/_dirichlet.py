@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._types import Array, Floats
+from quincunx._types import Array, Floats, Ints
 from quincunx.posterior import _account
 from quincunx.posterior._account import ONE
 from quincunx.posterior._one_parameter import BetaBernoulli
@@ -200,7 +200,7 @@ class DirichletCategorical:
         counts = np.bincount(codes, minlength=len(self.alphas))
         return self._posterior_of_counts(counts)
 
-    def _posterior_of_counts(self, counts: npt.NDArray[np.int64]) -> DirichletPosterior:
+    def _posterior_of_counts(self, counts: Ints) -> DirichletPosterior:
         alphas = np.array(self.alphas) + self.temper * counts
         alphas.flags.writeable = False
         return DirichletPosterior(self, int(counts.sum()), alphas)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._categories import Categories, CategoriesLike
 from quincunx._sklearn import Deferred, estimator_doc, store, validation
-from quincunx._types import Array, Facts, Ints, Tags
+from quincunx._types import Array, Facts, Floats, Ints, Tags
 from quincunx.posterior._network import Codes, DiscreteBayesNet, Nonneg
 from quincunx.posterior._vectors import BallRegression
 from quincunx.privacy import PrivacyGuarantee
@@ -105,7 +105,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         self.feature_log_prob_ = [np.log(fitted.cpds[i]) for i in range(features)]
         return self
 
-    def predict_joint_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def predict_joint_log_proba(self, X: npt.ArrayLike) -> Floats:
         """Return log P(class, features), no constant left out, of shape (n_samples, n_classes).
 
         {records}
@@ -122,7 +122,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
             joint += table.T[column]
         return np.asarray(joint)
 
-    def predict_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def predict_log_proba(self, X: npt.ArrayLike) -> Floats:
         """Return log P(class | features), shape (n_samples, n_classes).
 
         {records}
@@ -135,7 +135,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         top = joint.max(axis=1, keepdims=True)
         return np.asarray(joint - top - np.log(np.exp(joint - top).sum(axis=1, keepdims=True)))
 
-    def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: npt.ArrayLike) -> Floats:
         """Return P(class | features), shape (n_samples, n_classes).
 
         {records}
@@ -423,7 +423,7 @@ class PosteriorSampleRegressor(Deferred, sklearn=("RegressorMixin", "BaseEstimat
         self.guarantee_ = sample.guarantee
         return self
 
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def predict(self, X: npt.ArrayLike) -> Floats:
         """Return ``X @ coef_``, shape (n_samples,).
 
         {predicted}

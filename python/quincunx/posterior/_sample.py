@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._docs import sections
-from quincunx._types import Array
+from quincunx._types import Array, Floats
 from quincunx.posterior._bounds import query_error_bound
 from quincunx.privacy import PrivacyGuarantee
 
@@ -97,9 +97,7 @@ class QueryAnswerer:
         self.sample = sample
         self.guarantee = sample.guarantee
 
-    def utilities(
-        self, utility: Callable[[Array, T], npt.ArrayLike], responses: Sequence[T]
-    ) -> npt.NDArray[np.float64]:
+    def utilities(self, utility: Callable[[Array, T], npt.ArrayLike], responses: Sequence[T]) -> Floats:
         """Return the mean utility of each response over the draws.
 
         Parameters
