@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Categories:
     declared: int | tuple[Hashable, ...]
 
     @classmethod
-    def of(cls, value: Any, name: str, *, maximum: int = 2**31) -> Categories:
+    def of(cls, value: object, name: str, *, maximum: int = 2**31) -> Categories:
         """Return a declaration of at least two categories.
 
         Raises
@@ -49,7 +49,7 @@ class Categories:
                 return cls(_check.whole(value, name, minimum=2, maximum=maximum))
             raise TypeError(f"`{name}` must be a whole number or a sequence of labels, got {type(value).__name__}")
         # list() would ask for the length, and believe it.
-        labels = tuple([label.item() if isinstance(label, np.generic) else label for label in value])
+        labels = tuple([label.item() if isinstance(label, np.generic) else label for label in value])  # type: ignore[attr-defined]
         kinds = {type(label) for label in labels}
         if not (kinds <= {int, float} or kinds in ({str}, {bool})):
             found = sorted(kind.__name__ for kind in kinds)

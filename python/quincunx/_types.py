@@ -1,7 +1,7 @@
 """Types that several rooms name: arrays, objects of JSON, and objects of packages that are not required."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 #: An array of numbers or labels of any kind.
 Array: TypeAlias = npt.NDArray[Any]
+V = TypeVar("V")
+#: Values by the labels of a user, of whatever type: a Mapping is invariant in that of its keys.
+ByLabel: TypeAlias = Mapping[Any, V]
 #: What NumPy takes between brackets.
 Index: TypeAlias = Any
 #: What JSON holds, as Python has it.

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, BinaryIO, ClassVar, Self
+from typing import Any, BinaryIO, ClassVar, Never, Self
 
 from quincunx import _check
 from quincunx._inference import _archive, _checkpoint
@@ -52,7 +52,7 @@ class PosteriorEstimator(Parametrized):
         """Return what the fit worked on: facts for the header of a file, and arrays."""
         raise NotImplementedError
 
-    def _problem_from_archive(self, header: Facts, arrays: Mapping[str, Array]) -> Problem[Any]:
+    def _problem_from_archive(self, header: Facts, arrays: Mapping[str, Array]) -> Problem[Never]:
         """Return the problem that was put into a file."""
         raise NotImplementedError
 

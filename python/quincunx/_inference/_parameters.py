@@ -2,7 +2,7 @@
 
 import inspect
 from dataclasses import dataclass, field
-from typing import Any, Self, TypeVar, dataclass_transform
+from typing import Self, TypeVar, dataclass_transform
 
 from quincunx import _check
 from quincunx._types import Facts
@@ -37,7 +37,7 @@ class Parametrized:
         """
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
-    def set_params(self, **parameters: Any) -> Self:
+    def set_params(self, **parameters: object) -> Self:
         """Set parameters of the constructor by name.
 
         Parameters

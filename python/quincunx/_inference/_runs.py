@@ -6,7 +6,7 @@ another machine or with another number of threads gives the same draws, bit for 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Never, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -64,7 +64,7 @@ class Problem(Protocol[S]):
         """Return what continues runs: one sampler for each, or one for all where they are sampled together."""
 
 
-P = TypeVar("P", bound=Problem[Any])
+P = TypeVar("P", bound=Problem[Never])
 
 
 @dataclass(frozen=True)

@@ -4,19 +4,19 @@ from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import Any, TypeAlias, TypeGuard
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._check import Number
+from quincunx._types import Array, ByLabel
 from quincunx.graphs import Graph
 
 #: Several numbers in order. A string is a sequence too, but one number.
-Several: TypeAlias = list[Any] | tuple[Number, ...] | npt.NDArray[Any]
+Several: TypeAlias = list[Number] | tuple[Number, ...] | Array
 #: Several numbers, in order or by the labels of vertices.
-Many: TypeAlias = Several | Mapping[Any, Number]
+Many: TypeAlias = Several | ByLabel[Number]
 Activity: TypeAlias = Number | Many
 
 

@@ -153,11 +153,7 @@ class TuttePolynomial:
 
 @counting_doc
 def tutte_polynomial(
-    graph: "GraphLike",
-    *,
-    weight: "Weight | Unweighted" = NOT_SAID,
-    order: Order = None,
-    **options: Unpack[JobOptions],
+    graph: "GraphLike", *, weight: "Weight | Unweighted" = NOT_SAID, order: Order = None, **options: Unpack[JobOptions]
 ) -> TuttePolynomial:
     """Compute the Tutte polynomial of a graph, exactly.
 

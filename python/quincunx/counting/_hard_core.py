@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from numbers import Rational
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack, cast, overload
+from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from quincunx import _check, _core
 from quincunx._check import Number
 from quincunx._job import Job, JobOptions
+from quincunx._types import ByLabel, Floats
 from quincunx.counting import _exact
 from quincunx.counting._activities import Activity, Many, Several, activities_of, is_many, two_doubles
 from quincunx.counting._parts import counting_doc
@@ -34,8 +35,8 @@ class FloatResult(NamedTuple):
 class FloatResults(NamedTuple):
     """Floating-point values with a proved bound on the absolute error of each."""
 
-    value: "npt.NDArray[np.float64]"
-    error: "npt.NDArray[np.float64]"
+    value: "Floats"
+    error: "Floats"
 
 
 @overload
@@ -65,7 +66,7 @@ def hard_core(
 @overload
 def hard_core(
     graph: "GraphLike",
-    activity: "Number | Mapping[Any, Number]",
+    activity: "Number | ByLabel[Number]",
     *,
     mode: Literal["float", "log"],
     per_vertex: Literal[True] | None = None,
@@ -264,11 +265,7 @@ def _is_per_vertex(graph: "GraphLike", activity: Many, mode: str, per_vertex: bo
 
 
 def _of_each_activity(
-    graph: "GraphLike",
-    activity: Many,
-    mode: Literal["exact", "float", "log"],
-    order: Order,
-    options: JobOptions,
+    graph: "GraphLike", activity: Many, mode: Literal["exact", "float", "log"], order: Order, options: JobOptions
 ) -> "FloatResults | npt.NDArray[np.object_]":
     """Evaluate the partition function at each of several activities."""
     if options.get("checkpoint") is not None:

@@ -28,12 +28,7 @@ Result = TypeVar("Result")
 
 
 @counting_doc
-def count_independent_sets(
-    graph: "GraphLike",
-    *,
-    order: Order = None,
-    **options: Unpack[JobOptions],
-) -> int:
+def count_independent_sets(graph: "GraphLike", *, order: Order = None, **options: Unpack[JobOptions]) -> int:
     """Count the independent sets of a graph, exactly.
 
     An independent set is a set of vertices with no edge inside; the empty set is one. The number is also known as the
@@ -129,12 +124,7 @@ def count_independent_sets(
 
 
 @counting_doc
-def independence_polynomial(
-    graph: "GraphLike",
-    *,
-    order: Order = None,
-    **options: Unpack[JobOptions],
-) -> list[int]:
+def independence_polynomial(graph: "GraphLike", *, order: Order = None, **options: Unpack[JobOptions]) -> list[int]:
     """Count the independent sets of each size, exactly.
 
     The coefficients of ``Z(z) = sum_k i_k z**k``, where ``i_k`` is the number of independent sets of k vertices. The
@@ -223,12 +213,7 @@ class CostEstimate:
 
 #: What a forecast can be asked of.
 Countable: TypeAlias = Literal[
-    "independent-sets",
-    "spanning-trees",
-    "perfect-matchings",
-    "matchings",
-    "chromatic-polynomial",
-    "tutte-polynomial",
+    "independent-sets", "spanning-trees", "perfect-matchings", "matchings", "chromatic-polynomial", "tutte-polynomial"
 ]
 
 

@@ -186,11 +186,7 @@ def count_matchings(
 ) -> int | Fraction: ...
 @counting_doc
 def count_matchings(
-    graph: "GraphLike",
-    *,
-    weight: "Weight | Unweighted" = NOT_SAID,
-    order: Order = None,
-    **options: Unpack[JobOptions],
+    graph: "GraphLike", *, weight: "Weight | Unweighted" = NOT_SAID, order: Order = None, **options: Unpack[JobOptions]
 ) -> int | Fraction:
     """Count the matchings of a graph, exactly: its Hosoya index.
 
@@ -252,11 +248,7 @@ def matching_polynomial(
 ) -> list[int] | list[Fraction]: ...
 @counting_doc
 def matching_polynomial(
-    graph: "GraphLike",
-    *,
-    weight: "Weight | Unweighted" = NOT_SAID,
-    order: Order = None,
-    **options: Unpack[JobOptions],
+    graph: "GraphLike", *, weight: "Weight | Unweighted" = NOT_SAID, order: Order = None, **options: Unpack[JobOptions]
 ) -> list[int] | list[Fraction]:
     """Count the matchings of each size, exactly.
 

@@ -1,8 +1,8 @@
 """Exact observables: occupations and sizes of independent sets, bond orders of perfect matchings."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,9 @@ class IndependenceNumber(NamedTuple):
 
 
 @counting_doc
-def occupation_probabilities(graph: "GraphLike", activity: "Activity" = 1, *, memory_limit: int | None = None) -> Any:
+def occupation_probabilities(
+    graph: "GraphLike", activity: "Activity" = 1, *, memory_limit: int | None = None
+) -> "dict[Hashable, Fraction] | Sequence[Fraction]":
     """Compute the probability that each vertex is occupied, exactly.
 
     Parameters
@@ -167,7 +169,7 @@ def independence_number(graph: "GraphLike") -> IndependenceNumber:
 @counting_doc
 def edge_probabilities(
     graph: "GraphLike", *, weight: "Weight | Unweighted" = NOT_SAID, memory_limit: int | None = None
-) -> Any:
+) -> "dict[Hashable, Fraction] | Sequence[Fraction]":
     """Compute the probability that each edge is in a random perfect matching, exactly: Pauling's bond orders.
 
     All are equally likely, or have probabilities proportional to the products of their weights.

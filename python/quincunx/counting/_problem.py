@@ -4,9 +4,9 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeAlias, TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._types import Ints
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import as_graph
 from quincunx.graphs._names import Names
@@ -14,7 +14,7 @@ from quincunx.lattices import Lattice
 from quincunx.lattices._cut import CutLattice
 from quincunx.lattices._registry import LATTICES
 
-Problem: TypeAlias = "tuple[str, int, int, str] | tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64] | None]"
+Problem: TypeAlias = "tuple[str, int, int, str] | tuple[int, Ints, Ints | None]"
 
 #: An order of the vertices, by their labels.
 Order: TypeAlias = Sequence[Hashable] | None
@@ -61,7 +61,7 @@ def _has_kernel(graph: object) -> TypeGuard[Lattice]:
     return LATTICES[graph.kind].cut == isinstance(graph, CutLattice)
 
 
-def vertex_order(order: object, graph: Graph) -> npt.NDArray[np.int64]:
+def vertex_order(order: object, graph: Graph) -> Ints:
     """Return an order of the vertices, given by their labels, as an array of vertex numbers."""
     if not isinstance(order, Iterable):
         raise TypeError(f"`order` must be a sequence of vertices, got {type(order).__name__}")

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, Literal
+from typing import Literal
 
 from quincunx import _check, _core, lattices
 from quincunx._optional import require
 from quincunx._progress import Progress, reporting
+from quincunx._types import DataFrame
 from quincunx.counting import _thesis
 from quincunx.counting._independent_sets import count_independent_sets
 from quincunx.counting._problem import KERNELS
@@ -65,7 +66,7 @@ class IndependentSetTable:
             answer["wrong"] = {f"{m},{n}": _core.to_decimal(value) for (m, n), value in self.wrong.items()}
         return answer
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> DataFrame:
         """Return the counts as a DataFrame of exact ints, with a row for each m and a column for each n.
 
         Returns

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._types import Ints
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import as_graph
 
@@ -46,7 +47,7 @@ class TransferMatrices:
     """
 
     states: tuple[npt.NDArray[np.bool_], ...]
-    matrices: tuple[npt.NDArray[np.int64], ...]
+    matrices: tuple[Ints, ...]
 
     def count(self) -> int:
         """Return the number of independent sets of the graph: ones times all matrices times ones.
@@ -119,7 +120,7 @@ def transfer_matrices(graph: "GraphLike", layers: Iterable[Sequence[Hashable]]) 
         raise ValueError(f"`layers` must have at most {_LONGEST} vertices each, got {longest}")
     words = [_words(found, layer) for layer in numbers]
     sizes = [len(a) * len(b) for a, b in pairwise(words)]
-    _check.room(8 * sum(sizes) + 9 * max(sizes, default=0), "the transfer matrices")
+    _check.room(8 * sum(sizes) + 9 * max(sizes, default=0), "an array of transfer matrices")
     bits = {v: (place, 1 << (len(layer) - 1 - i)) for place, layer in enumerate(numbers) for i, v in enumerate(layer)}
     # For each vertex its neighbors in the next layer, as a word.
     ahead = dict.fromkeys(range(found.num_vertices), 0)
@@ -148,7 +149,7 @@ def transfer_matrices(graph: "GraphLike", layers: Iterable[Sequence[Hashable]]) 
     return TransferMatrices(tuple(w.astype(np.bool_) for w in shown), tuple(matrices))
 
 
-def _words(graph: Graph, layer: list[int]) -> npt.NDArray[np.int64]:
+def _words(graph: Graph, layer: list[int]) -> Ints:
     """Return the independent sets of a layer as numbers in rising order, the first vertex for the highest digit."""
     inside = {v: i for i, v in enumerate(layer)}
     before = [0] * len(layer)  # earlier neighbors of each vertex; itself where it has a loop
@@ -162,7 +163,7 @@ def _words(graph: Graph, layer: list[int]) -> npt.NDArray[np.int64]:
     words = np.zeros(1, dtype=np.int64)
     shape = np.zeros(1, dtype=np.int64)  # the same sets, the first vertex for the lowest digit
     for i in range(len(layer)):
-        _check.room(40 * len(words), "the independent sets of a layer", 40 * _MOST_STATES // 2)
+        _check.room(40 * len(words), "a list of the independent sets of a layer", 40 * _MOST_STATES // 2)
         free = (shape & before[i]) == 0 if i not in looped else np.zeros(len(words), dtype=np.bool_)
         words = np.concatenate([words << 1, words[free] << 1 | 1])
         shape = np.concatenate([shape, shape[free] | (1 << i)])

@@ -41,7 +41,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> typing.Any:
+def __getattr__(name: str) -> object:
     if name in _HOMES:
         return _sklearn.admit(f"quincunx.factorization.{_HOMES[name]}", name)
     raise AttributeError(f"module 'quincunx.factorization' has no attribute {name!r}")

@@ -11,7 +11,7 @@ and gets the permutation of largest total score, by the Hungarian method (Kuhn 1
 import numpy as np
 import numpy.typing as npt
 
-from quincunx._inference import Floats
+from quincunx._types import Floats
 
 
 def best_order(tables: list[Floats], reference: list[Floats]) -> npt.NDArray[np.intp]:

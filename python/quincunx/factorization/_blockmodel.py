@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _tables
-from quincunx._inference import Array, Floats, parameters
+from quincunx._inference import parameters
 from quincunx._tables import Axes
+from quincunx._types import Array, Floats, Tags
 from quincunx.factorization._data import Counts, Data, Given, as_data, as_mask, unpack
-from quincunx.factorization._estimator import model_doc
+from quincunx.factorization._estimator import FitOptions, model_doc
 from quincunx.factorization._in_sample import InSample
 from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
@@ -106,7 +107,7 @@ class PoissonBlockmodel(InSample):
             return _tables.from_long(released, "released", square=True)
         return super()._table(released)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = True
         return tags
@@ -145,7 +146,7 @@ class PoissonBlockmodel(InSample):
         labels: npt.NDArray[np.intp] = both.argmax(axis=1)
         return labels
 
-    def fit_predict(self, released: Counts, y: object = None, **how: Any) -> npt.NDArray[np.intp]:
+    def fit_predict(self, released: Counts, y: object = None, **how: Unpack[FitOptions]) -> npt.NDArray[np.intp]:
         """Fit, and return the community of each actor.
 
         {as_fit}

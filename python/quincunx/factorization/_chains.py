@@ -7,7 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from quincunx import _check, _core
-from quincunx._inference import Array, Arrays, ChainSampler, Floats, Report, Run, Sampler, Schedule
+from quincunx._inference import Arrays, ChainSampler, Report, Run, Sampler, Schedule
+from quincunx._types import Array, Floats
 from quincunx.factorization._data import Data
 from quincunx.factorization._dispersion import Dispersion, Shapes
 from quincunx.factorization._layout import Factor, Layout

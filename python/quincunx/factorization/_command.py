@@ -6,8 +6,8 @@ import io
 import json as json_module
 import os
 import re
-from collections.abc import Sequence
-from typing import Annotated, Any, BinaryIO, Literal, TypeAlias, TypedDict, Unpack
+from collections.abc import Hashable, Sequence
+from typing import Annotated, BinaryIO, Literal, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 
@@ -17,10 +17,13 @@ from quincunx._executors import dask_client
 from quincunx._npz import write_whole
 from quincunx._progress import Progress
 from quincunx._tables import Axis
+from quincunx._types import Facts
+from quincunx.factorization._estimator import CountFactorization
+from quincunx.factorization._plot import Top
 from quincunx.privacy import Release
 
 #: The estimator of each model, and what it is told besides.
-MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+MODELS: dict[str, tuple[str, Facts]] = {
     "matrix": ("PoissonFactorization", {}),
     "topics": ("PoissonFactorization", {"topics": "dirichlet"}),
     "directed": ("PoissonBlockmodel", {"directed": True}),
@@ -166,7 +169,7 @@ def factorize_command(
     return "\n".join(lines)
 
 
-def _tops(estimator: Any, top: int) -> list[list[tuple[Any, float]]]:
+def _tops(estimator: CountFactorization, top: int) -> list[Top]:
     """Return what weighs most in each component."""
     return estimator.top_features(n=top) if top else []
 
@@ -175,11 +178,11 @@ def _short(value: object) -> object:
     return f"{value:.6g}" if isinstance(value, float) else value
 
 
-def _plain(label: Any) -> Any:
+def _plain(label: Hashable) -> str | int | float:
     return label if isinstance(label, (str, int, float)) else str(label)
 
 
-def _write(estimator: Any, facts: dict[str, Any], out: Any, format: str, packed: bool) -> None:
+def _write(estimator: CountFactorization, facts: Facts, out: File | BinaryIO, format: str, packed: bool) -> None:
     """Write components as a table, or all factors as JSON."""
     data = estimator._posterior.problem.data
     axes = data.axes or (Axis(),) * len(data.shape)
@@ -187,7 +190,7 @@ def _write(estimator: Any, facts: dict[str, Any], out: Any, format: str, packed:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["component", *(axes[-1].labels or range(data.shape[-1]))])
-        for k, row in enumerate(estimator.components_.tolist()):
+        for k, row in enumerate(estimator.components_.tolist()):  # type: ignore[attr-defined]
             writer.writerow([k, *row])
         content = text.getvalue()
     else:
@@ -204,11 +207,11 @@ def _write(estimator: Any, facts: dict[str, Any], out: Any, format: str, packed:
     write_whole(out, lambda file: file.write(raw), ".factorization-", f".{format}")
 
 
-def _facts(estimator: Any) -> dict[str, Any]:
+def _facts(estimator: CountFactorization) -> Facts:
     """Return what there is to say of a fit in a few lines."""
     posterior = estimator._posterior
     observed = int(posterior.problem.data.observed.sum())
-    facts: dict[str, Any] = {
+    facts: Facts = {
         "model": type(estimator).__name__,
         "components": estimator._settings["n_components"],
         "observed_cells": observed,

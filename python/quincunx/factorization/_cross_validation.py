@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +20,12 @@ import numpy.typing as npt
 from quincunx import _check, _tables
 from quincunx._executors import Listen, Tasks
 from quincunx._html import table_html
-from quincunx._inference import Floats
 from quincunx._inference._runs import keys
 from quincunx._job import Job
 from quincunx._optional import require
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
+from quincunx._types import DataFrame, Floats
 from quincunx.errors import ConvergenceWarning
 from quincunx.factorization._blockmodel import PoissonBlockmodel
 from quincunx.factorization._data import Counts, Data, Given
@@ -155,7 +155,7 @@ class CrossValidation:
         )
         return found
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> DataFrame:
         """Return the table: a row for each number of components, its scores by fold, mean and standard errors.
 
         Returns

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._inference import Array, Floats
 from quincunx._tables import Axes
+from quincunx._types import Array, Floats
 from quincunx.privacy import Release
 from quincunx.privacy._law import refuse_unknown
 from quincunx.privacy.noise import GeometricNoise

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from quincunx import _check
-from quincunx._inference import Floats
+from quincunx._types import Floats
 from quincunx.factorization._data import Data
 from quincunx.factorization._layout import Factor, Layout
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from quincunx import _check
-from quincunx._inference import Array, Facts, Floats, parameters
+from quincunx._inference import parameters
+from quincunx._types import Array, Facts, Floats, Tags
 from quincunx.factorization._data import Counts
 from quincunx.factorization._estimator import model_doc
 from quincunx.factorization._in_sample import InSample
@@ -191,12 +193,12 @@ class PoissonDynamics(InSample):
     prior_shape: PriorLike = 0.1
     prior_rate: PriorLike = 0.1
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
 
-    def _check_parameters(self, executor: Any) -> None:
+    def _check_parameters(self, executor: Executor | None) -> None:
         super()._check_parameters(executor)
         if self.hyperpriors == "row":
             raise ValueError(
@@ -239,7 +241,7 @@ class PoissonDynamics(InSample):
         return Layout("dynamics", shape, width, factors, cells)
 
     def _priors(self, layout: Layout) -> list[tuple[Floats, Floats]]:
-        def pair(shape: Any, rate: Any) -> tuple[Floats, Floats]:
+        def pair(shape: PriorLike, rate: PriorLike) -> tuple[Floats, Floats]:
             return np.array([shape], dtype=np.float64), np.array([rate], dtype=np.float64)
 
         phi = np.array([self.topic_concentration], dtype=np.float64), np.empty(0)

@@ -8,17 +8,18 @@ import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import field
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import ClassVar, Literal, Self, TypeAlias, TypedDict
 
 import numpy as np
 
 from quincunx import _check, _core, _tables
 from quincunx._docs import assembled
-from quincunx._inference import Array, Arrays, Callback, Facts, Floats, Run, Schedule, parameters
+from quincunx._inference import Arrays, Callback, Run, Schedule, parameters
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._sklearn import Deferred, validation
 from quincunx._tables import Axes
+from quincunx._types import Array, Client, Facts, Floats, Tags
 from quincunx.errors import MisfitWarning, TooLargeError
 from quincunx.factorization._chains import Problem
 from quincunx.factorization._data import Counts, Data, Given, as_data, as_mask, unpack
@@ -48,6 +49,20 @@ model_doc = assembled(
     ----------
     released, y, **how
         As in `fit`.
+    """,
+    in_nats="""
+    y : None
+        Not used.
+
+    Returns
+    -------
+    float
+        In nats.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data are not what they should be, or all is held out.
     """,
     inference="""
     hyperpriors : {"factor", "row"} or None, default=None
@@ -112,6 +127,17 @@ model_doc = assembled(
 )
 
 
+class FitOptions(TypedDict, total=False):
+    """What `fit` takes by name besides the data."""
+
+    alpha: Given
+    mask: Given
+    executor: Executor | None
+    client: Client | int | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_interval: float
+
+
 @parameters
 class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
     """Parameters, fit, results and files of all models of this room."""
@@ -167,7 +193,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
     callback: Callback | None = None
     non_integer: Literal["error", "round"] = "error"
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = self.noise != "naive"  # of plain arrays without an `alpha`
@@ -200,7 +226,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         alpha: Given = None,
         mask: Given = None,
         executor: Executor | None = None,
-        client: Any = None,
+        client: Client | int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_interval: float = 60.0,
     ) -> Self:
@@ -290,7 +316,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         alpha: Given,
         mask: Given,
         executor: Executor | None,
-        client: Any,
+        client: Client | int | None,
         keep: tuple[object, float] | None,
     ) -> tuple[bool, BaseException | None]:
         """Fit, and say whether anything was kept and what stopped it."""
@@ -322,7 +348,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         problem: Problem,
         executor: Executor | None,
         keep: tuple[object, float] | None = None,
-        client: Any = None,
+        client: Client | int | None = None,
     ) -> tuple[bool, BaseException | None]:
         runs = self._runs(problem)
         schedule = self._schedule(runs)
@@ -502,7 +528,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         return alpha
 
     @property
-    def priors_(self) -> dict[str, tuple[Any, Any]]:
+    def priors_(self) -> dict[str, tuple[Floats, Floats]]:
         """Shape and rate of each prior by the name of its factor; posterior means where they are learnt.
 
         A Dirichlet law has its concentration for a shape, and no rate.
@@ -512,7 +538,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         return {layout.factors[i].name: found[i] for i in layout.apart}
 
     @property
-    def dispersion_(self) -> Any:
+    def dispersion_(self) -> float | Floats:
         """The posterior mean of the dispersion, over all chains; not there for Poisson counts."""
         posterior: Posterior = self._lazily()
         if posterior.problem.dispersion is None:

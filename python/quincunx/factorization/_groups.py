@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._inference import Array, Floats
+from quincunx._types import Array, Floats, Ints
 from quincunx.errors import TooLargeError
 from quincunx.factorization._chains import Problem
 
 #: The draws of a run: for each factor an array (n_draws, *shape) as it lies in the core.
 Tables = list[Floats]
 #: A draw, the rates of all cells, and a release drawn anew.
-Replicate = tuple[list[Floats], Floats, npt.NDArray[np.int64]]
+Replicate = tuple[list[Floats], Floats, Ints]
 #: The largest rate that counts are drawn at: what is drawn is an integer of 64 bits, noise and all.
 _MOST = 2.0**62
 
@@ -60,9 +60,7 @@ def cell_labels(problem: Problem, coords: dict[str, Array]) -> dict[str, Array]:
     }
 
 
-def predictive(
-    problem: Problem, runs: list[Tables], keys: list[tuple[int, int]], threads: int
-) -> npt.NDArray[np.int64]:
+def predictive(problem: Problem, runs: list[Tables], keys: list[tuple[int, int]], threads: int) -> Ints:
     """Return a release drawn anew for each draw, of shape (chain, draw, *cells); by the key of each run."""
     number, shape = min(len(tables[0]) for tables in runs), problem.data.shape
     found = np.empty((len(runs), number, *shape), dtype=np.int64)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
-from quincunx._inference import Floats
+from quincunx._types import Floats
 from quincunx.factorization._data import Counts, Given
-from quincunx.factorization._estimator import CountFactorization, model_doc
+from quincunx.factorization._estimator import CountFactorization, FitOptions, model_doc
 
 
 @model_doc
@@ -15,7 +15,7 @@ class InSample(CountFactorization):
 
     embedding_: Floats
 
-    def fit_transform(self, released: Counts, y: object = None, **how: Any) -> Floats:
+    def fit_transform(self, released: Counts, y: object = None, **how: Unpack[FitOptions]) -> Floats:
         """Fit, and return the embedding.
 
         {as_fit}
@@ -28,14 +28,7 @@ class InSample(CountFactorization):
         embedding: Floats = self.fit(released, y, **how).embedding_.copy()
         return embedding
 
-    def score(
-        self,
-        released: Counts,
-        y: object = None,
-        *,
-        alpha: Given = None,
-        mask: Given = None,
-    ) -> float:
+    def score(self, released: Counts, y: object = None, *, alpha: Given = None, mask: Given = None) -> float:
         """Return the mean log-likelihood per observed cell of another release of the same rows, at `rates_`.
 
         The counts before noise are summed out.
@@ -46,18 +39,7 @@ class InSample(CountFactorization):
             As in `fit`.
         alpha : float or array_like, optional
             Ratio of the noise; by default that of the fit, if it was one number.
-        y : None
-            Not used.
-
-        Returns
-        -------
-        float
-            In nats.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the data are not what they should be, or all is held out.
+        {in_nats}
         """
         self._fitted()
         data = self._new_data(released, alpha, mask)

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._inference import Array, Floats, Variable
+from quincunx._inference import Variable
+from quincunx._types import Array, Floats
 
 #: Shapes or rates of priors: a number, or for each factor a number or an array.
 PriorLike: TypeAlias = float | Sequence[npt.ArrayLike] | Floats

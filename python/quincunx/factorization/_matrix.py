@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy.typing as npt
 
 from quincunx import _check
-from quincunx._inference import Floats, Schedule, parameters
+from quincunx._inference import Schedule, parameters
 from quincunx._sklearn import available_if, validation
+from quincunx._types import Floats
 from quincunx.factorization._chains import Problem
 from quincunx.factorization._data import Counts, Data, Given
 from quincunx.factorization._estimator import model_doc
@@ -178,7 +180,7 @@ class PoissonFactorization(Topics):
 
     # Stochastic inference.
 
-    def _check_parameters(self, *executor: Any) -> None:
+    def _check_parameters(self, *executor: Executor | None) -> None:
         super()._check_parameters(*executor)
         _check.whole(self.batch_size, "batch_size", minimum=1)
         if not _check.real(self.learning_offset, "learning_offset") >= 1:

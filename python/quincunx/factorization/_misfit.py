@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._html import table_html
-from quincunx._inference import Floats
+from quincunx._types import Floats
 from quincunx.factorization._data import Data
 from quincunx.factorization._dispersion import Shapes
 

@@ -3,16 +3,16 @@
 import itertools
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _tables
-from quincunx._inference import Array, Floats
 from quincunx._tables import Axes, Axis
+from quincunx._types import Array, Floats
 from quincunx.factorization._data import Data, Given, as_data, as_mask, unpack
 from quincunx.privacy._formats import look
 from quincunx.privacy._release import Release
@@ -212,7 +212,7 @@ def _joined(named: Sequence[Axes], rows: Sequence[int]) -> Axes:
         return ()
     first, columns = next(axes for axes in named if axes)
     if all(axes and axes[0].labels is not None for axes in named):
-        labels: tuple[Any, ...] | None = tuple(label for axes in named for label in axes[0].labels or ())
+        labels: tuple[Hashable, ...] | None = tuple(label for axes in named for label in axes[0].labels or ())
     else:
         labels = None
     return Axis(first.name, labels, first.declared), columns

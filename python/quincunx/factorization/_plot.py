@@ -1,15 +1,20 @@
 """Pictures of a fit: its components as bars, its chains as lines."""
 
-from typing import Any
+from collections.abc import Hashable
+from typing import TypeAlias
 
 import numpy as np
 
 from quincunx._optional import require, several_axes
+from quincunx._types import Axes, SeveralAxes
 from quincunx.factorization._misfit import PredictiveCheck
 from quincunx.factorization._posterior import Posterior
 
+#: What weighs most in a component: labels and shares.
+Top: TypeAlias = list[tuple[Hashable, float]]
 
-def _axes(ax: Any, number: int, size: tuple[float, float], cols: int) -> list[Any]:
+
+def _axes(ax: "SeveralAxes | None", number: int, size: tuple[float, float], cols: int) -> list[Axes]:
     """Return the axes to draw on, those of the user or new ones."""
     if ax is None:
         cols = min(cols, number)
@@ -26,7 +31,7 @@ def _axes(ax: Any, number: int, size: tuple[float, float], cols: int) -> list[An
     return several_axes(ax, number, f"hold {number} axes")
 
 
-def plot_components(tops: list[list[tuple[Any, float]]], ax: Any) -> list[Any]:
+def plot_components(tops: list[Top], ax: "SeveralAxes | None") -> list[Axes]:
     """Draw for each component the shares of what weighs most in it."""
     length = max(len(top) for top in tops)
     axes = _axes(ax, len(tops), (3.0, 0.6 + 0.22 * length), 4)
@@ -39,7 +44,7 @@ def plot_components(tops: list[list[tuple[Any, float]]], ax: Any) -> list[Any]:
     return axes
 
 
-def plot_predictive_check(check: PredictiveCheck, ax: Any) -> list[Any]:
+def plot_predictive_check(check: PredictiveCheck, ax: "SeveralAxes | None") -> list[Axes]:
     """Draw the statistics of releases drawn anew, and where that of the release lies."""
     axes = _axes(ax, len(check.observed), (3.0, 2.5), 4)
     for axis, (name, drawn) in zip(axes, check.replicated.items(), strict=True):
@@ -50,7 +55,7 @@ def plot_predictive_check(check: PredictiveCheck, ax: Any) -> list[Any]:
     return axes
 
 
-def plot_trace(posterior: Posterior, ax: Any) -> list[Any]:
+def plot_trace(posterior: Posterior, ax: "SeveralAxes | None") -> list[Axes]:
     """Draw what does not depend on labels, sweep by sweep."""
     if not posterior.sampled:
         (axis,) = axes = _axes(ax, 1, (6.0, 3.0), 1)

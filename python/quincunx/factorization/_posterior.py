@@ -3,14 +3,14 @@
 import itertools
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx import _inference as inference
-from quincunx._inference import Array, Floats, Run
+from quincunx._inference import Run
+from quincunx._types import Array, DataTree, Facts, Floats
 from quincunx.errors import ConvergenceWarning
 from quincunx.factorization import _groups
 from quincunx.factorization._align import best_order
@@ -269,14 +269,14 @@ class Posterior(inference.Posterior[Problem]):
             "log-likelihood": self.statistic("log_likelihood"),
         }
 
-    def to_datatree(self, n_draws: int, *, pointwise: bool, predictive: bool, threads: int | None) -> Any:
+    def to_datatree(self, n_draws: int, *, pointwise: bool, predictive: bool, threads: int | None) -> DataTree:
         """Return the draws as an xarray DataTree, as ArviZ makes them."""
         problem, layout, data = self.problem, self.problem.layout, self.problem.data
         dims = {factor.name: factor.dims for factor in problem.variables}
         dims |= {"released": layout.cells, "held_out": layout.cells}
         coords = self._coordinates()
         runs = self.tables() if self.sampled else self.approximate_tables(n_draws)
-        groups: dict[str, Any] = {
+        groups: Facts = {
             "posterior": self._shown(runs),
             "observed_data": {"released": data.values},
             "sample_stats": {},

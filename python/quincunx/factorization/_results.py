@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
-from quincunx._inference import Floats, PosteriorEstimator
+from quincunx._inference import PosteriorEstimator
 from quincunx._sklearn import validation
+from quincunx._types import Axes, DataTree, Floats, SeveralAxes
 from quincunx.factorization import _plot
 from quincunx.factorization._data import Data, as_mask
 from quincunx.factorization._misfit import STATISTICS, Misfit, PredictiveCheck, predictive_check
@@ -110,11 +111,11 @@ class Results(PosteriorEstimator):
 
     def plot_predictive_check(
         self,
-        ax: Any = None,
+        ax: SeveralAxes | None = None,
         *,
         statistics: Sequence[str] = ("total", "zeros", "max", "dispersion"),
         n_draws: int = 200,
-    ) -> Any:
+    ) -> list[Axes]:
         """Draw what `check_predictive` finds: for each statistic its histogram, and a line where the release has it.
 
         Parameters
@@ -223,7 +224,7 @@ class Results(PosteriorEstimator):
 
     def to_datatree(
         self, *, n_draws: int = 1000, log_likelihood: bool = False, posterior_predictive: bool = False
-    ) -> Any:
+    ) -> DataTree:
         """Return the posterior as an xarray DataTree, for ArviZ.
 
         Groups ``posterior`` (the factors by name), ``sample_stats`` (``total_log_likelihood``, ``total_rate``,
@@ -293,7 +294,11 @@ class Results(PosteriorEstimator):
         self._set_fitted(posterior)
         return self
 
-    def top_features(self, component: int | None = None, *, n: int = 10, axis: int = -1) -> Any:
+    @overload
+    def top_features(self, component: None = None, *, n: int = 10, axis: int = -1) -> list[_plot.Top]: ...
+    @overload
+    def top_features(self, component: int, *, n: int = 10, axis: int = -1) -> _plot.Top: ...
+    def top_features(self, component: int | None = None, *, n: int = 10, axis: int = -1) -> _plot.Top | list[_plot.Top]:
         """Return what weighs most in a component.
 
         Parameters
@@ -334,7 +339,7 @@ class Results(PosteriorEstimator):
             found.append([(labels[i], float(shares[i])) for i in order])
         return found if component is None else found[0]
 
-    def plot_components(self, ax: Any = None, *, n: int = 10, axis: int = -1) -> Any:
+    def plot_components(self, ax: SeveralAxes | None = None, *, n: int = 10, axis: int = -1) -> list[Axes]:
         """Draw the components: for each a bar for everything that weighs most in it.
 
         Parameters
@@ -358,7 +363,7 @@ class Results(PosteriorEstimator):
         """
         return _plot.plot_components(self.top_features(n=n, axis=axis), ax)
 
-    def plot_trace(self, ax: Any = None) -> Any:
+    def plot_trace(self, ax: SeveralAxes | None = None) -> list[Axes]:
         """Draw how the chains went: total rate and log-likelihood by sweep, or the bound of variational inference.
 
         Both are the same under any permutation of the components.

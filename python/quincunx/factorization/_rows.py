@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _core
-from quincunx._inference import Floats
+from quincunx._types import Floats
 from quincunx.factorization._data import Data
 from quincunx.factorization._dispersion import Shapes
 

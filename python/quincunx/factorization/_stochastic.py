@@ -24,7 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._inference import Arrays, Floats, Report, Run, Schedule
+from quincunx._inference import Arrays, Report, Run, Schedule
+from quincunx._types import Floats
 from quincunx.factorization._data import Data
 from quincunx.factorization._parts import Parts
 from quincunx.factorization._rows import Laws, ascent_of_rows, flat_priors, laws_of_rows, rows_of

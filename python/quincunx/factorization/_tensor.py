@@ -6,14 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import field
 from itertools import combinations
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
-from quincunx._inference import Array, Facts, Floats, parameters
+from quincunx._inference import parameters
 from quincunx._sklearn import validation
+from quincunx._types import Array, Facts, Floats, Tags
 from quincunx.factorization._data import Counts, Data, Given
 from quincunx.factorization._estimator import CountFactorization, model_doc
 from quincunx.factorization._layout import Factor, Layout
@@ -123,7 +124,7 @@ class PoissonTensorFactorization(RowTransformer):
     tied: Sequence[Sequence[int]] | None = None
     weights: bool = False
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
@@ -264,7 +265,10 @@ class PoissonTensorFactorization(RowTransformer):
         return int(self.embedding_.shape[1])
 
 
-def _sequence(value: Any) -> Sequence[Any]:
+T = TypeVar("T")
+
+
+def _sequence(value: Sequence[T]) -> Sequence[T]:
     """Return modes, or groups of them, if they are a sequence."""
     if not isinstance(value, (list, tuple)):
         raise TypeError(f"`tied` must be a sequence of groups of modes, as [(0, 1)], got {value!r}")

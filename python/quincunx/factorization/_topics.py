@@ -17,15 +17,17 @@ In layers the shapes of the embedding are mixtures of another, and so on: a gamm
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core, _tables
-from quincunx._inference import Facts, Floats, parameters
+from quincunx._inference import parameters
+from quincunx._types import Array, Facts, Floats
 from quincunx.factorization._data import Counts, Given
 from quincunx.factorization._layout import Layout, PriorLike
 from quincunx.factorization._transform import RowTransformer
@@ -44,6 +46,7 @@ class Topics(RowTransformer):
 
     n_components: int | Sequence[int] = field(default=10, kw_only=False)  # type: ignore[assignment]
     prior_rate: PriorLike | None = None  # type: ignore[assignment]
+    components_: Floats = field(init=False)
     topics: Literal["gamma", "dirichlet"] = "gamma"
     topic_concentration: npt.ArrayLike = 0.1
 
@@ -52,7 +55,7 @@ class Topics(RowTransformer):
             return {"n_components": [_check.whole(one, "n_components", minimum=1) for one in self.n_components]}
         return super()._sizes()
 
-    def _check_parameters(self, *executor: Any) -> None:
+    def _check_parameters(self, *executor: Executor | None) -> None:
         super()._check_parameters(*executor)
         _check.one_of(self.topics, "topics", ("gamma", "dirichlet"))
         if isinstance(numbers := self._sizes()["n_components"], list):
@@ -179,8 +182,7 @@ class Topics(RowTransformer):
         self._fitted()
         noisy = isinstance(counts, Release)
         data = self._data(counts, None if noisy else 0.0, mask, reset=False)
-        model: Any = self
-        components: Floats = model.components_
+        components = self.components_
         if proportions is None:
             embedding = self._infer_rows(data, components)
             shares = _shares(embedding * components.sum(axis=1))
@@ -255,8 +257,7 @@ class Topics(RowTransformer):
         _check.one_of(measure, "measure", ("umass", "npmi"))
         if isinstance(counts, Release):
             raise ValueError("`counts` must be public counts, got a release, whose noise is in most cells")
-        model: Any = self
-        components: Floats = model.components_
+        components = self.components_
         number = _check.whole(n, "n", minimum=2)
         present = _presence(counts, components.shape[1])
         found = []
@@ -274,19 +275,19 @@ def _shares(table: Floats, axis: int = -1) -> Floats:
     return found
 
 
-def _presence(counts: Counts, columns: int) -> Any:
+def _presence(counts: Counts, columns: int) -> Callable[[Array], Array]:
     """Return a function that tells in which documents some words are: zeros and ones, sparse where the counts are."""
     sparse = _tables.is_sparse(counts)
-    table: Any = counts if sparse else _check.counts(_tables.array(counts, "counts"), "counts")
+    table = counts if sparse else _check.counts(_tables.array(counts, "counts"), "counts")
     if table.ndim != 2 or table.shape[1] != columns or not table.shape[0]:
         raise ValueError(f"`counts` must have shape (n_documents, {columns}), got {table.shape}")
     if sparse:
-        table = table.tocsc()
+        table = table.tocsc()  # type: ignore[union-attr]
         _check.counts(table.data, "counts")
     return lambda words: (table[:, words] > 0).astype(np.float64)
 
 
-def _coherence(present: Any, measure: str) -> float:
+def _coherence(present: Array, measure: str) -> float:
     """Return the mean over pairs of columns of what is known of their documents."""
     documents, number = present.shape
     both = present.T @ present

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 from quincunx import _tables
-from quincunx._inference import Floats
 from quincunx._optional import require
+from quincunx._types import DataFrame, Floats
 from quincunx.factorization._data import Counts, Data, Given
-from quincunx.factorization._estimator import CountFactorization
+from quincunx.factorization._estimator import CountFactorization, FitOptions, model_doc
 
 
+@model_doc
 class RowTransformer(CountFactorization, sklearn=("TransformerMixin", "ClassNamePrefixFeaturesOutMixin")):
     """A model whose first axis holds samples."""
 
@@ -20,31 +21,20 @@ class RowTransformer(CountFactorization, sklearn=("TransformerMixin", "ClassName
     def _n_features_out(self) -> int:
         raise NotImplementedError
 
-    def fit_transform(
-        self,
-        released: Counts,
-        y: object = None,
-        *,
-        alpha: Given = None,
-        mask: Given = None,
-        **how: Any,
-    ) -> Any:
+    def fit_transform(self, released: Counts, y: object = None, **how: Unpack[FitOptions]) -> Floats | DataFrame:
         """Fit, and return what `transform` returns for the same data.
 
-        Parameters
-        ----------
-        released, y, alpha, mask, **how
-            As in `fit`.
+        {as_fit}
 
         Returns
         -------
         ndarray of float64, shape (n_rows, n_components)
             Close to `embedding_`, which is the joint posterior mean.
         """
-        fitted = self.fit(released, y, alpha=alpha, mask=mask, **how)
-        return fitted.transform(released, alpha=alpha, mask=fitted._posterior.problem.data.held_out)
+        fitted = self.fit(released, y, **how)
+        return fitted.transform(released, alpha=how.get("alpha"), mask=fitted._posterior.problem.data.held_out)
 
-    def transform(self, released: Counts, *, alpha: Given = None, mask: Given = None) -> Any:
+    def transform(self, released: Counts, *, alpha: Given = None, mask: Given = None) -> Floats | DataFrame:
         """Return the embedding of rows, or of slices along the first mode, the components being known.
 
         The variational posterior mean (method ``"collapsed"``) with `components_` fixed. It is deterministic, and no
@@ -77,14 +67,7 @@ class RowTransformer(CountFactorization, sklearn=("TransformerMixin", "ClassName
             return _tables.to_pandas(rows, (data.axes[0], _tables.Axis()))
         return rows
 
-    def score(
-        self,
-        released: Counts,
-        y: object = None,
-        *,
-        alpha: Given = None,
-        mask: Given = None,
-    ) -> float:
+    def score(self, released: Counts, y: object = None, *, alpha: Given = None, mask: Given = None) -> float:
         """Return the mean log-likelihood of a release per observed cell, at its expected rates.
 
         The rates are those of the embedding that `transform` finds; the counts before noise are summed out.
@@ -93,18 +76,7 @@ class RowTransformer(CountFactorization, sklearn=("TransformerMixin", "ClassName
         ----------
         released, alpha, mask
             As in `transform`.
-        y : None
-            Not used.
-
-        Returns
-        -------
-        float
-            In nats.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the data are not what they should be, or all is held out.
+        {in_nats}
         """
         data, rows, components = self._embedded(released, alpha, mask)
         return self._mean_log_likelihood(data, rows @ components, new_rows=True)
@@ -113,6 +85,5 @@ class RowTransformer(CountFactorization, sklearn=("TransformerMixin", "ClassName
         """Return new data, their embedding, and the components as a matrix."""
         self._fitted()
         data = self._new_data(released, alpha, mask)
-        model: Any = self
-        components = model.components_.reshape(self._n_features_out, -1)
+        components = self.components_.reshape(self._n_features_out, -1)  # type: ignore[attr-defined]
         return data, self._infer_rows(data, components), components

@@ -17,7 +17,6 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +24,7 @@ import numpy.typing as npt
 from quincunx import _check, _core
 from quincunx._categories import CategoriesLike
 from quincunx._progress import Progress, reporting
-from quincunx._types import Floats, Ints
+from quincunx._types import ByLabel, Floats, Ints
 from quincunx.errors import TooLargeError
 from quincunx.posterior import _account
 from quincunx.posterior._network import MOST_CELLS, DiscreteBayesNet, Nodes, Records
@@ -171,7 +170,7 @@ class MarginalTree(Guaranteed):
         epsilon: float,
         delta: float = 0.0,
         *,
-        domain: Mapping[Any, CategoriesLike],
+        domain: ByLabel[CategoriesLike],
         workload: Iterable[Iterable[Hashable]] | None = None,
         relation: Relation = _account.ONE,
     ) -> None:
@@ -402,7 +401,7 @@ def synthesize(
     epsilon: float,
     delta: float = 0.0,
     *,
-    domain: Mapping[Any, CategoriesLike],
+    domain: ByLabel[CategoriesLike],
     workload: Iterable[Iterable[Hashable]] | None = None,
     relation: Relation = _account.ONE,
     insecure_seed: int | None = None,

@@ -10,7 +10,7 @@ import numpy as np
 from quincunx import _check, _core
 from quincunx._categories import Categories, CategoriesLike
 from quincunx._summary import Part, Summary
-from quincunx._types import Array, Axes, Frame, Ints, NetworkX
+from quincunx._types import Array, Axes, ByLabel, Frame, Ints, NetworkX
 from quincunx.errors import TooLargeError
 from quincunx.posterior import _account
 from quincunx.posterior._parts import posterior_doc
@@ -104,7 +104,7 @@ class DiscreteBayesNet:
            [0, 1, 1]])
     """
 
-    def __init__(self, edges: "Edges", categories: Mapping[Any, CategoriesLike]) -> None:
+    def __init__(self, edges: "Edges", categories: ByLabel[CategoriesLike]) -> None:
         if not isinstance(categories, Mapping):
             raise TypeError(f"`categories` must be a mapping by node, got {type(categories).__name__}")
         self._declared: dict[Hashable, Categories] = {

@@ -11,13 +11,13 @@ the noise; N. L. Zhang and D. Poole (1994), A simple approach to Bayesian networ
 
 import math
 from collections.abc import Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from quincunx import _check
 from quincunx._rng import RandomSource, generator
-from quincunx._types import DataTree, Floats, Ints
+from quincunx._types import ByLabel, DataTree, Floats, Ints
 from quincunx.posterior import _account
 from quincunx.posterior._network import DiscreteBayesNet, Nodes
 from quincunx.privacy import ReplaceOne
@@ -91,7 +91,7 @@ class NetworkPosterior:
         found: Floats = np.quantile(self.cpds[node], [(1 - level) / 2, (1 + level) / 2], axis=0)
         return found
 
-    def query(self, nodes: Iterable[Hashable], given: Mapping[Any, Hashable] | None = None) -> Floats:
+    def query(self, nodes: Iterable[Hashable], given: ByLabel[Hashable] | None = None) -> Floats:
         """Return the joint law of some nodes given others, for each draw, without approximation.
 
         Parameters
@@ -318,8 +318,8 @@ def _product(tables: list[tuple[Nodes, Floats]], kept: Nodes, sizes: Mapping[Has
     n_draws = len(tables[0][1])
     _check.room(8 * n_draws * math.prod(sizes[axis] for axis in kept), "a table of the query")
     places = {axis: place for place, axis in enumerate(dict.fromkeys(one for axes, _ in tables for one in axes), 1)}
-    operands: list[Any] = []
+    operands: list[Floats | list[int]] = []
     for axes, table in tables:
         operands += [table, [0, *[places[axis] for axis in axes]]]
-    found: Floats = np.einsum(*operands, [0, *[places[axis] for axis in kept]], optimize="greedy")
+    found: Floats = np.einsum(*operands, [0, *[places[axis] for axis in kept]], optimize="greedy")  # type: ignore[arg-type]
     return found

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -174,11 +174,8 @@ class _Model:
     def _calibrated(self, name: str, epsilon: float, n: int | None, low: float, high: float) -> Self:
         """Bisect a parameter that epsilon grows with, between one that is fine and one that may be."""
 
-        def build(value: float) -> Any:
-            return replace(self, **{name: value})  # type: ignore[type-var]
-
         def short(value: float) -> float:
-            model = build(value)
+            model = replace(self, **{name: value})  # type: ignore[type-var]
             return float(model._range(ONE) if n is None else model._epsilon(n) + 1e-11)
 
         if short(high) > epsilon:
@@ -189,9 +186,9 @@ class _Model:
         else:
             value = high
         while True:
-            model = build(value)
+            model = replace(self, **{name: value})  # type: ignore[type-var]
             if model.guarantee(n).epsilon <= epsilon:
-                return model  # type: ignore[no-any-return]
+                return model
             value *= 1 - 1e-9
 
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._aside import apart, aside
+from quincunx._types import Floats, Ints
 from quincunx.errors import TooLargeError
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import as_graph
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from quincunx.graphs._graph import GraphLike
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 ComplexArray: TypeAlias = npt.NDArray[np.complex128]
 
 # Numbers in the blocks that are solved at once, in tens of milliseconds: an interrupt is answered between two batches.
@@ -76,7 +76,7 @@ def bloch_hamiltonian(unit_cell: UnitCell | Lattice, k: npt.ArrayLike, *, laplac
     return _blocks(cell, waves, laplacian)
 
 
-def _blocks(cell: UnitCell, waves: FloatArray, laplacian: bool) -> ComplexArray:
+def _blocks(cell: UnitCell, waves: Floats, laplacian: bool) -> ComplexArray:
     s = cell.num_sites
     blocks = np.zeros((*waves.shape[:-1], s, s), dtype=np.complex128)
     for u, v, (dx, dy) in cell.bonds:
@@ -88,7 +88,7 @@ def _blocks(cell: UnitCell, waves: FloatArray, laplacian: bool) -> ComplexArray:
     return np.diag(np.array(cell.degrees(), dtype=float)) - blocks
 
 
-def waves_of(extent: tuple[int, int], twist: int) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+def waves_of(extent: tuple[int, int], twist: int) -> tuple[Floats, Ints]:
     """Return one wave vector of each pair k, -k on a torus, and how often it counts."""
     rows, cols = extent
     a, b = np.divmod(np.arange(rows * cols), cols)
@@ -100,7 +100,7 @@ def waves_of(extent: tuple[int, int], twist: int) -> tuple[FloatArray, npt.NDArr
     return np.stack([k1, (2 * np.pi * b[kept] + k1 * twist) / cols], axis=1), times
 
 
-def _of_torus(lattice: Lattice, laplacian: bool) -> FloatArray:
+def _of_torus(lattice: Lattice, laplacian: bool) -> Floats:
     assert lattice.unit_cell is not None
     waves, times = waves_of(lattice.extent, lattice.twist)
     s = lattice.unit_cell.num_sites
@@ -114,7 +114,7 @@ def _of_torus(lattice: Lattice, laplacian: bool) -> FloatArray:
     return np.repeat(np.concatenate(found), times, axis=0).ravel()
 
 
-def _of_cylinder(lattice: Lattice, laplacian: bool) -> FloatArray:
+def _of_cylinder(lattice: Lattice, laplacian: bool) -> Floats:
     """Eigenvalues of a lattice with one closed axis: a strip of cells for each wave vector round it."""
     cell = lattice.unit_cell
     assert cell is not None
@@ -142,7 +142,7 @@ def _of_cylinder(lattice: Lattice, laplacian: bool) -> FloatArray:
     return np.concatenate(found)
 
 
-def _of_square(lattice: Lattice, laplacian: bool) -> FloatArray:
+def _of_square(lattice: Lattice, laplacian: bool) -> Floats:
     """Eigenvalues of a square lattice: sums of those of two paths or cycles."""
     axes = []
     for length, closed in zip(lattice.extent, lattice.pbc, strict=True):
@@ -154,7 +154,7 @@ def _of_square(lattice: Lattice, laplacian: bool) -> FloatArray:
             axes.append(2 - 2 * np.cos(angle))
         else:
             axes.append(2 * np.cos(np.pi * np.arange(1, length + 1) / (length + 1)))
-    sums: FloatArray = np.add.outer(*axes).ravel()
+    sums: Floats = np.add.outer(*axes).ravel()
     return sums
 
 
@@ -164,7 +164,7 @@ def _refuse_large(n: int) -> None:
         raise TooLargeError(f"the eigenvalues of {n} vertices need {needed} bytes", needed, available)
 
 
-def _of_graph(graph: Graph, laplacian: bool, weights: list[Fraction] | None) -> FloatArray:
+def _of_graph(graph: Graph, laplacian: bool, weights: list[Fraction] | None) -> Floats:
     n = graph.num_vertices
     _refuse_large(n)
     if n == 0:
@@ -174,8 +174,8 @@ def _of_graph(graph: Graph, laplacian: bool, weights: list[Fraction] | None) -> 
     return apart(_solved, matrix) if n > 300 else _solved(matrix)
 
 
-def _solved(matrix: scipy.sparse.csr_array) -> FloatArray:
-    values: FloatArray = np.linalg.eigvalsh(matrix.toarray())
+def _solved(matrix: scipy.sparse.csr_array) -> Floats:
+    values: Floats = np.linalg.eigvalsh(matrix.toarray())
     return values
 
 
@@ -207,7 +207,7 @@ def components(graph: Graph, weights: list[Fraction] | None) -> int:
     return int(connected_components(adjacency, directed=False)[0])
 
 
-def spectrum(graph: GraphLike, *, weight: Weight | Unweighted = NOT_SAID, laplacian: bool = False) -> FloatArray:
+def spectrum(graph: GraphLike, *, weight: Weight | Unweighted = NOT_SAID, laplacian: bool = False) -> Floats:
     """Compute all eigenvalues of a graph's adjacency matrix or Laplacian.
 
     Parameters
@@ -249,7 +249,7 @@ def spectrum(graph: GraphLike, *, weight: Weight | Unweighted = NOT_SAID, laplac
     return np.sort(eigenvalues(graph, laplacian, weights_of(graph, weight)))
 
 
-def eigenvalues(graph: GraphLike, laplacian: bool = False, weights: list[Fraction] | None = None) -> FloatArray:
+def eigenvalues(graph: GraphLike, laplacian: bool = False, weights: list[Fraction] | None = None) -> Floats:
     """Return the eigenvalues in any order."""
     if weights is None and isinstance(graph, Lattice) and graph.unit_cell is not None:
         if graph.kind == "square" and not graph.twist:

@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._aside import apart
+from quincunx._types import Floats
 from quincunx.graphs._graph import as_graph
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, weights_of
 from quincunx.lattices import Lattice
-from quincunx.spectra._bloch import FloatArray, components, eigenvalues, laplacian_of
+from quincunx.spectra._bloch import components, eigenvalues, laplacian_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -126,7 +127,7 @@ def _restarts(laplacian: csr_array) -> int:
     return int(factors / restart) if _STEPS * len(widths) / _BASIS * restart < factors else 0
 
 
-def clique_spectrum(eigenvalues: npt.ArrayLike, degree: int, k: int = 1) -> FloatArray:
+def clique_spectrum(eigenvalues: npt.ArrayLike, degree: int, k: int = 1) -> Floats:
     """Return the spectrum of a regular graph with cliques inserted `k` times, from its own.
 
     Each eigenvalue x of a graph of degree r becomes ``(r - 2 +- sqrt(r**2 + 4*(x + 1)))/2``, and -2 and 0 come in
@@ -192,7 +193,7 @@ def clique_spectrum(eigenvalues: npt.ArrayLike, degree: int, k: int = 1) -> Floa
     return np.sort(values)
 
 
-def expander_map(x: npt.ArrayLike, degree: int, k: int = 1) -> float | FloatArray:
+def expander_map(x: npt.ArrayLike, degree: int, k: int = 1) -> float | Floats:
     """Return the algebraic connectivity of a regular graph with cliques inserted `k` times, from its own.
 
     ``f(x) = ((r + 2) - sqrt((r + 2)**2 - 4*x))/2``, `k` times over. f rises, is convex on ``[0, 2*r]`` and at least

@@ -4,14 +4,14 @@ import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._types import Floats
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, weights_of
 from quincunx.lattices import Lattice, UnitCell
 from quincunx.lattices._named import unit_cell_of
 from quincunx.lattices._registry import below_insertions
-from quincunx.spectra._bloch import FloatArray, _blocks, eigenvalues
+from quincunx.spectra._bloch import _blocks, eigenvalues
 
 if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
@@ -72,7 +72,7 @@ def energy(graph: "GraphLike", *, weight: "Weight | Unweighted" = NOT_SAID) -> f
     return float(abs(eigenvalues(graph, weights=weights)).sum())
 
 
-def _inserted_energy(values: FloatArray, r: int, times: int) -> float:
+def _inserted_energy(values: Floats, r: int, times: int) -> float:
     """Energy after `times` insertions: ``sum of sqrt(r**2 + 4*(x + 1)) + (r - 2)*n`` of the last but one spectrum."""
     from quincunx.spectra._connectivity import clique_spectrum
 
@@ -158,7 +158,7 @@ def _extrapolated(means: list[float]) -> EnergyDensity:
     return EnergyDensity(best, error + _ROUNDING * abs(best))
 
 
-def _bands(cell: UnitCell, size: int) -> FloatArray:
+def _bands(cell: UnitCell, size: int) -> Floats:
     """Eigenvalues on a grid of wave vectors that avoids the symmetric points."""
     axis = 2 * np.pi * (np.arange(size) + 0.5) / size
     waves = np.stack(np.meshgrid(axis[: size // 2], axis, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -175,7 +175,7 @@ def density_of_states(
     weight: "Weight | Unweighted" = NOT_SAID,
     broadening: float | None = None,
     laplacian: bool = False,
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[Floats, Floats]:
     """Compute the density of the eigenvalues, per vertex.
 
     Parameters
@@ -221,7 +221,7 @@ def density_of_states(
         density, edges = np.histogram(values, bins=count, density=True)
         return edges, density
     points = np.linspace(values.min() - 5 * width, values.max() + 5 * width, count)
-    total: npt.NDArray[np.float64] = np.zeros(count)
+    total: Floats = np.zeros(count)
     for part in np.array_split(values, max(1, len(values) * count >> 22)):
         total += np.exp(-(((points[:, None] - part) / width) ** 2) / 2).sum(axis=1)
     return points, total / (len(values) * width * np.sqrt(2 * np.pi))

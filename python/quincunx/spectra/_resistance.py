@@ -11,10 +11,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._job import Job
+from quincunx._types import Ints
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import as_graph
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, lay, weights_of
@@ -34,11 +34,7 @@ def kirchhoff_index(
     graph: "GraphLike", *, weight: "Weight | Unweighted" = ..., invert_weight: bool = ..., exact: Literal[True]
 ) -> Fraction: ...
 def kirchhoff_index(
-    graph: "GraphLike",
-    *,
-    weight: "Weight | Unweighted" = NOT_SAID,
-    invert_weight: bool = True,
-    exact: bool = False,
+    graph: "GraphLike", *, weight: "Weight | Unweighted" = NOT_SAID, invert_weight: bool = True, exact: bool = False
 ) -> float | Fraction:
     """Compute the Kirchhoff index: the sum of the resistances between all pairs of vertices.
 
@@ -110,11 +106,7 @@ def average_resistance(
     graph: "GraphLike", *, weight: "Weight | Unweighted" = ..., invert_weight: bool = ..., exact: Literal[True]
 ) -> Fraction: ...
 def average_resistance(
-    graph: "GraphLike",
-    *,
-    weight: "Weight | Unweighted" = NOT_SAID,
-    invert_weight: bool = True,
-    exact: bool = False,
+    graph: "GraphLike", *, weight: "Weight | Unweighted" = NOT_SAID, invert_weight: bool = True, exact: bool = False
 ) -> float | Fraction:
     """Compute the mean of the resistances between all pairs of vertices.
 
@@ -234,7 +226,7 @@ def resistance_distance(
     return float(voltage[a - (a > b)])
 
 
-def _trees(n: int, edges: npt.NDArray[np.int64]) -> int:
+def _trees(n: int, edges: Ints) -> int:
     job = Job()
     return _core.plan_spanning_trees((n, edges), job.threads, job.memory_limit).solve(job)[0]
 
