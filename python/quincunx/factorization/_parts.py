@@ -5,7 +5,7 @@ import math
 import os
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
