@@ -17,6 +17,7 @@ use quincunx::ldp::histogram::{self, Categories, ColumnSums, Patterns};
 use quincunx::ldp::linear;
 use quincunx::ldp::logistic;
 use quincunx::ldp::nuts::{NutsDraws, Settings, sample_all};
+use quincunx::ldp::population::Selected;
 use quincunx::ldp::quadrature::{Computed, TOLERANCE};
 use quincunx::ldp::sums::column_sums;
 use quincunx::ldp::tractable::{self, Tractable};
@@ -267,6 +268,15 @@ impl LdpLikelihood {
         Ok(Self::of(made))
     }
 
+    /// The same of some of more parameters, by their indices.
+    fn selected(&self, which: Vec<usize>, parameters: usize) -> PyResult<Self> {
+        if which.len() != self.0.parameters() || which.iter().any(|&i| i >= parameters) {
+            let expected = self.0.parameters();
+            return Err(PyValueError::new_err(format!("there must be {expected} indices below {parameters}")));
+        }
+        Ok(Self::of(Selected::new(self.0.boxed(), which, parameters)))
+    }
+
     /// The sum of independent groups.
     #[staticmethod]
     fn sum(py: Python<'_>, parts: Vec<Py<Self>>, parameters: usize) -> Self {
@@ -332,6 +342,7 @@ fn prior(name: &str, values: &[f64]) -> PyResult<Prior> {
         ("half-normal", &[sd]) => Ok(Prior::HalfNormal { sd }),
         ("gamma", &[shape, rate]) => Ok(Prior::Gamma { shape, rate }),
         ("beta", &[a, b]) => Ok(Prior::Beta { a, b }),
+        ("log-normal", &[mean, sd]) => Ok(Prior::LogNormal { mean, sd }),
         _ => Err(PyValueError::new_err(format!("no prior {name:?} of {} numbers", values.len()))),
     }
 }
@@ -348,6 +359,28 @@ fn block(kind: &str, name: &str, values: &[f64]) -> PyResult<PriorBlock> {
                 scales: prior(name, rest)?,
                 eta: *eta,
             });
+        }
+        "groups of shares" => {
+            let [size, categories, rest @ ..] = values else {
+                return Err(PyValueError::new_err("groups of shares need their number and that of categories"));
+            };
+            let Some((concentration, rest)) = rest.split_at_checked(*categories as usize) else {
+                return Err(PyValueError::new_err("each category needs its concentration"));
+            };
+            let (size, concentration) = (*size as usize, concentration.to_vec());
+            return Ok(PriorBlock::Shares { concentration, strength: prior(name, rest)?, size });
+        }
+        "groups of reals" | "groups of positives" | "groups of units" => {
+            let [size, mean, sd, rest @ ..] = values else {
+                return Err(PyValueError::new_err("groups need their number and the law of their mean"));
+            };
+            let support = match kind {
+                "groups of reals" => Support::Real,
+                "groups of positives" => Support::Positive,
+                _ => Support::Unit,
+            };
+            let (centre, spread) = (Prior::Normal { mean: *mean, sd: *sd }, prior(name, rest)?);
+            return Ok(PriorBlock::Numbers { support, centre, spread, size: *size as usize });
         }
         "real" => Support::Real,
         "positive" => Support::Positive,

@@ -15,6 +15,7 @@ pub mod logistic;
 pub mod matrix;
 pub mod nuts;
 pub mod parameters;
+pub mod population;
 pub mod posterior;
 pub mod quadrature;
 pub mod sums;

@@ -9,6 +9,7 @@
 //! and extended onion method.
 
 use super::matrix::dot;
+use super::population;
 use crate::numeric::special::{HALF_LOG_TWO_PI, normal};
 use crate::{Error, Result};
 use libm::lgamma;
@@ -25,6 +26,8 @@ pub enum Prior {
     Gamma { shape: f64, rate: f64 },
     /// Beta.
     Beta { a: f64, b: f64 },
+    /// The exponential of a normal with a mean and a standard deviation.
+    LogNormal { mean: f64, sd: f64 },
 }
 
 impl Prior {
@@ -46,6 +49,10 @@ impl Prior {
                 (a - 1.0) * x.ln() + (b - 1.0) * (-x).ln_1p() + lgamma(a + b) - lgamma(a) - lgamma(b),
                 (a - 1.0) / x - (b - 1.0) / (1.0 - x),
             ),
+            Prior::LogNormal { mean, sd } => {
+                let z = (x.ln() - mean) / sd;
+                (-0.5 * z * z - HALF_LOG_TWO_PI - sd.ln() - x.ln(), -(1.0 + z / sd) / x)
+            }
         }
     }
 
@@ -56,6 +63,7 @@ impl Prior {
             Prior::HalfNormal { sd } => 0.7 * sd,
             Prior::Gamma { shape, rate } => shape / rate,
             Prior::Beta { a, b } => a / (a + b),
+            Prior::LogNormal { mean, .. } => mean.exp(),
         }
     }
 }
@@ -117,6 +125,10 @@ pub enum PriorBlock {
     Simplex { concentration: Vec<f64> },
     /// A covariance matrix: scales under one prior, correlations under LKJ(eta). Its natural values are all `d * d` entries.
     Covariance { dimension: usize, scales: Prior, eta: f64 },
+    /// Numbers of `size` groups under a normal law of link(x), after the mean and the standard deviation of that law.
+    Numbers { support: Support, centre: Prior, spread: Prior, size: usize },
+    /// Shares of `size` groups under a Dirichlet law, after its mean and the sum of its parameters.
+    Shares { concentration: Vec<f64>, strength: Prior, size: usize },
 }
 
 impl PriorBlock {
@@ -126,6 +138,8 @@ impl PriorBlock {
             PriorBlock::Scalar { .. } => 1,
             PriorBlock::Simplex { concentration } => concentration.len() - 1,
             PriorBlock::Covariance { dimension, .. } => dimension * (dimension + 1) / 2,
+            PriorBlock::Numbers { size, .. } => 2 + size,
+            PriorBlock::Shares { concentration, size, .. } => concentration.len() + size * (concentration.len() - 1),
         }
     }
 
@@ -135,14 +149,17 @@ impl PriorBlock {
             PriorBlock::Scalar { .. } => 1,
             PriorBlock::Simplex { concentration } => concentration.len(),
             PriorBlock::Covariance { dimension, .. } => dimension * dimension,
+            PriorBlock::Numbers { size, .. } => 2 + size,
+            PriorBlock::Shares { concentration, size, .. } => concentration.len() * (size + 1) + 1,
         }
     }
 
     /// Scratch numbers of this block, which carry what [`Self::natural`] found to [`Self::pull`].
     pub fn scratch(&self) -> usize {
         match self {
-            PriorBlock::Scalar { .. } | PriorBlock::Simplex { .. } => 0,
+            PriorBlock::Scalar { .. } | PriorBlock::Simplex { .. } | PriorBlock::Numbers { .. } => 0,
             PriorBlock::Covariance { dimension, .. } => 5 * dimension * dimension + dimension,
+            PriorBlock::Shares { concentration, size, .. } => concentration.len() + size,
         }
     }
 
@@ -151,6 +168,8 @@ impl PriorBlock {
         match self {
             PriorBlock::Scalar { support, .. } => out[0] = support.natural(u[0]).0,
             PriorBlock::Simplex { .. } => softmax(u, out),
+            PriorBlock::Numbers { support, .. } => population::natural_numbers(*support, u, out),
+            PriorBlock::Shares { concentration, .. } => population::natural_shares(concentration.len(), u, out),
             PriorBlock::Covariance { dimension, .. } => {
                 let d = *dimension;
                 let parts = CovarianceScratch::of(d, scratch);
@@ -182,6 +201,10 @@ impl PriorBlock {
             PriorBlock::Simplex { .. } => {
                 let logs: Vec<f64> = natural.iter().map(|x| x.ln()).collect();
                 helmert_transposed(&logs, u);
+            }
+            PriorBlock::Numbers { support, .. } => population::coordinates_of_numbers(*support, natural, u),
+            PriorBlock::Shares { concentration, .. } => {
+                population::coordinates_of_shares(concentration.len(), natural, u)
             }
             PriorBlock::Covariance { dimension, .. } => {
                 let d = *dimension;
@@ -237,25 +260,12 @@ impl PriorBlock {
                 };
                 log_prior + log_jacobian - mass
             }
-            PriorBlock::Simplex { concentration } => {
-                let k = natural.len();
-                let total: f64 = concentration.iter().sum();
-                let mut value = lgamma(total) + 0.5 * (k as f64).ln();
-                for (a, theta) in concentration.iter().zip(natural) {
-                    value += a * theta.ln() - if *a == 1.0 { 0.0 } else { lgamma(*a) };
-                }
-                if let Some((slope, gradient)) = slope_and_gradient {
-                    let mean: f64 = slope.iter().zip(natural).map(|(g, theta)| g * theta).sum();
-                    let by_log = |i: usize| natural[i] * (slope[i] - mean) + concentration[i] - total * natural[i];
-                    let mut before = by_log(0);
-                    for j in 1..k {
-                        let here = by_log(j);
-                        let m = j as f64;
-                        gradient[j - 1] += (before - m * here) / (m * (m + 1.0)).sqrt();
-                        before += here;
-                    }
-                }
-                value
+            PriorBlock::Simplex { concentration } => simplex_pull(concentration, natural, slope_and_gradient),
+            PriorBlock::Numbers { support, centre, spread, .. } => {
+                population::pull_numbers(*support, [*centre, *spread], u, natural, slope_and_gradient)
+            }
+            PriorBlock::Shares { concentration, strength, .. } => {
+                population::pull_shares(concentration, *strength, u, natural, slope_and_gradient, scratch)
             }
             PriorBlock::Covariance { dimension, scales, eta } => {
                 covariance_pull(*dimension, *scales, *eta, u, slope_and_gradient, scratch)
@@ -277,12 +287,48 @@ impl PriorBlock {
                 u[0] = if inside { support.coordinate(x) } else { 0.0 };
             }
             PriorBlock::Simplex { .. } => u.fill(0.0),
+            PriorBlock::Numbers { centre, spread, .. } => {
+                u.fill(0.0);
+                for (u, block) in u.chunks_exact_mut(1).zip(population::centre_and_spread(*centre, *spread)) {
+                    block.start(u);
+                }
+            }
+            PriorBlock::Shares { concentration, strength, .. } => {
+                u.fill(0.0);
+                u[concentration.len() - 1] = strength.typical().max(f64::MIN_POSITIVE).ln();
+            }
             PriorBlock::Covariance { dimension, scales, .. } => {
                 u.fill(0.0);
                 u[..*dimension].fill((0.2 * scales.typical()).ln());
             }
         }
     }
+}
+
+/// [`PriorBlock::pull`] of probabilities.
+pub(super) fn simplex_pull(
+    concentration: &[f64],
+    natural: &[f64],
+    slope_and_gradient: Option<(&[f64], &mut [f64])>,
+) -> f64 {
+    let k = natural.len();
+    let total: f64 = concentration.iter().sum();
+    let mut value = lgamma(total) + 0.5 * (k as f64).ln();
+    for (a, theta) in concentration.iter().zip(natural) {
+        value += a * theta.ln() - if *a == 1.0 { 0.0 } else { lgamma(*a) };
+    }
+    if let Some((slope, gradient)) = slope_and_gradient {
+        let mean: f64 = slope.iter().zip(natural).map(|(g, theta)| g * theta).sum();
+        let by_log = |i: usize| natural[i] * (slope[i] - mean) + concentration[i] - total * natural[i];
+        let mut before = by_log(0);
+        for j in 1..k {
+            let here = by_log(j);
+            let m = j as f64;
+            gradient[j - 1] += (before - m * here) / (m * (m + 1.0)).sqrt();
+            before += here;
+        }
+    }
+    value
 }
 
 /// `V u` with Helmert's basis V: column j has j entries `1/sqrt(j(j+1))`, then `-j` times that.
@@ -298,7 +344,7 @@ pub(super) fn helmert(u: &[f64], out: &mut [f64]) {
 }
 
 /// `softmax(V u)`.
-fn softmax(u: &[f64], out: &mut [f64]) {
+pub(super) fn softmax(u: &[f64], out: &mut [f64]) {
     helmert(u, out);
     let largest = out.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut total = 0.0;

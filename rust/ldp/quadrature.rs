@@ -237,7 +237,7 @@ fn unspread(x: f64) -> f64 {
 fn support(block: &PriorBlock) -> Option<Support> {
     match block {
         PriorBlock::Scalar { support, .. } => Some(*support),
-        PriorBlock::Simplex { .. } | PriorBlock::Covariance { .. } => None,
+        _ => None,
     }
 }
 

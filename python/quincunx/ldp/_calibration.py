@@ -65,9 +65,9 @@ class Calibration:
         return axes
 
 
-def _repeat(model: Any, n: int, seed: Any) -> dict[str, float]:
+def _repeat(model: Any, n: int, groups: int, seed: Any) -> dict[str, float]:
     rng = np.random.default_rng(seed)
-    truth, data, named = model._simulate(rng, n)
+    truth, data, named = model._simulate(rng, n, groups) if groups else model._simulate(rng, n)
     fitted = copy(model)
     fitted.progress, fitted._quiet = False, True
     fitted._tolerance = 1e-4  # what a verdict can see is coarser still
@@ -85,7 +85,7 @@ def _repeat(model: Any, n: int, seed: Any) -> dict[str, float]:
         thinned = draws[:, :: max(1, draws.shape[1] // 64)].reshape(-1, *np.shape(value))
         ranks = (np.sum(thinned < value, axis=0) + rng.random(np.shape(value))) / (len(thinned) + 1)
         for at in np.ndindex(np.shape(value)):
-            if len(at) < 2 or at[0] >= at[1]:  # a matrix is symmetric
+            if name != "covariance" or at[0] >= at[1]:  # which is symmetric
                 places[f"{name}{list(at)}" if at else name] = float(np.asarray(ranks)[at])
     return places
 
@@ -95,6 +95,7 @@ def calibration(
     *,
     n_repeats: int = 500,
     n: int = 1000,
+    groups: int = 0,
     levels: Sequence[float] = (0.5, 0.7, 0.9, 0.95),
     rng: RandomSource = None,
     executor: Executor | None = None,
@@ -108,7 +109,9 @@ def calibration(
     n_repeats : int
         Simulated data sets, >= 10.
     n : int
-        Users of each.
+        Users of each, or of each group.
+    groups : int
+        Of how many partly pooled groups the users are; 0 for one population.
     levels : sequence of float
         Of central intervals.
     rng : int, Generator or None
@@ -143,7 +146,10 @@ def calibration(
     """
     number = _check.whole(n_repeats, "n_repeats", minimum=10, maximum=2**31)
     users = _check.whole(n, "n", minimum=1)
-    _check.room(16 * users, "a table of so many users")
+    among = _check.whole(groups, "groups", minimum=0, maximum=2**20)
+    if among and not getattr(model, "_with_populations", False):
+        raise ValueError(f"`groups` must be 0: {type(model).__name__} has none that are partly pooled")
+    _check.room(16 * users * max(among, 1), "a table of so many users")
     wanted = tuple(_check.real(level, "levels") for level in levels)
     if not all(0 < level < 1 for level in wanted):
         raise ValueError(f"`levels` must be in (0, 1), got {wanted}")
@@ -154,9 +160,13 @@ def calibration(
     if executor is not None and not isinstance(executor, Executor):
         raise TypeError(f"`executor` must be a concurrent.futures.Executor, got {type(executor).__name__}")
     if executor is None:
-        found = [_repeat(model, users, seed) for seed in seeds]
+        found = [_repeat(model, users, among, seed) for seed in seeds]
     else:
-        found = list(executor.map(_repeat, [model] * number, [users] * number, seeds, chunksize=max(1, number // 64)))
+        found = list(
+            executor.map(
+                _repeat, [model] * number, [users] * number, [among] * number, seeds, chunksize=max(1, number // 64)
+            )
+        )
     places = {name: np.array([row[name] for row in found]) for name in found[0]}
     steps = np.arange(1, number + 1) / number
     distances = {}

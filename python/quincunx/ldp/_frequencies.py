@@ -13,7 +13,8 @@ from quincunx import _check
 from quincunx._inference import Floats
 from quincunx._progress import Progress, reporting
 from quincunx.errors import ConvergenceWarning
-from quincunx.ldp._groups import Group, likelihood
+from quincunx.ldp._groups import Group
+from quincunx.ldp._problem import Block, likelihood
 from quincunx.ldp._histogram import HistogramModel
 from quincunx.ldp._noise import MechanismLike, noise_of, split
 from quincunx.privacy._response import on_simplex
@@ -180,7 +181,7 @@ def _unbiased(released: npt.ArrayLike, mechanism: MechanismLike) -> tuple[Floats
 
 def _most_likely(groups: Sequence[Group], size: int, tolerance: float, max_iter: int, progress: Progress) -> Floats:
     """Return the shares of the greatest likelihood, by updates that are extrapolated."""
-    core = likelihood(groups, size)
+    core = likelihood(groups, [Block("simplex", "dirichlet", [1.0] * size)])
 
     users = float(sum(group.number for group in groups))
 

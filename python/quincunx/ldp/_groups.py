@@ -38,6 +38,8 @@ class Group(Part):
 
     #: What the log-likelihood is beyond that of the core: a constant.
     offset: float = field(default=0.0, kw_only=True)
+    #: Of which group of a population the users are, where the groups have parameters of their own.
+    population: str | int | None = field(default=None, kw_only=True)
 
     def likelihood(self) -> LdpLikelihood:
         """Return the core's likelihood, but for the offset."""
@@ -626,9 +628,3 @@ class RecordSums(Part, kind="record_sums"):
             or self.form not in ("inputs", "linear", "logistic")
         ):
             raise ValueError("it has sums that no records have")
-
-
-def likelihood(groups: Sequence[Group], parameters: int) -> LdpLikelihood:
-    """Return the likelihood of all groups, but for their offsets."""
-    made = [group.likelihood() for group in groups]
-    return made[0] if len(made) == 1 else LdpLikelihood.sum(made, parameters)

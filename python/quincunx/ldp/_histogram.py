@@ -16,10 +16,10 @@ from quincunx._summary import Summary
 from quincunx.ldp._groups import Categories as Counted
 from quincunx.ldp._groups import ColumnSums, Group, Rows, Shares, Supports
 from quincunx.ldp._model import PrivateModel
-from quincunx.ldp._noise import Known, MechanismLike, codes, refuse_summaries
-from quincunx.ldp._problem import Block
-from quincunx.ldp._simulation import DataSet, noisy
-from quincunx.ldp.priors import Dirichlet
+from quincunx.ldp._noise import Known, MechanismLike, codes
+from quincunx.ldp._problem import Block, populations
+from quincunx.ldp._simulation import DataSet, generated, noisy
+from quincunx.ldp.priors import Dirichlet, LogNormal
 from quincunx.privacy import Release
 from quincunx.privacy._supports import SupportNoise
 from quincunx.privacy.noise import (
@@ -56,6 +56,10 @@ class HistogramModel(PrivateModel):
 
     Notes
     -----
+    Fitted to a dictionary of groups, each has shares of its own, ``theta_g ~ Dirichlet(theta_concentration *
+    theta_mean)``, and ``theta`` a row for each label, in sorted order. ``priors`` then has ``theta_mean``, by default
+    Dirichlet(1), and ``theta_concentration``, LogNormal(3, 1.5).
+
     Rows with equal bits are one pattern, so that a gradient costs what the patterns do. The posterior density is
     log-concave for Dirichlet(a >= 1).
 
@@ -86,7 +90,8 @@ class HistogramModel(PrivateModel):
         LocalHashingNoise: ("categories", "buckets", "miss"),
         HadamardResponseNoise: ("categories", "blocks", "miss"),
     }
-    _prior_names = ("theta",)
+    _prior_names = ("theta", "theta_mean", "theta_concentration")
+    _with_populations = True
 
     data: str = "rows"
     categories: int | Sequence[object] | None = None
@@ -107,7 +112,8 @@ class HistogramModel(PrivateModel):
         ----------
         released : Release, array_like, Summary or list of these
             Rows of bits, patterns or column sums from unary encoding; categories from generalized randomized response,
-            or without noise. Lists and summaries are taken as in `GaussianModel.fit`.
+            or without noise. Lists, summaries and dictionaries of groups are taken as in `GaussianModel.fit`; with the
+            latter `counts` and `n` are dictionaries, too.
         y : None
             Not used.
         counts : array_like of int, optional
@@ -209,12 +215,10 @@ class HistogramModel(PrivateModel):
         """
         if self.data == "counts":
             raise ValueError('`data` must not be "counts": a sum over users has no likelihood of one of them')
-        refuse_summaries(released)
-        users = []
-        for part, own in self._split(released, mechanism, counts=counts):
-            group = self._group(part, mechanism, True, **own)
-            users.append(group.each(self._codes(part, self._noise(part, mechanism), own["among"])))
-        return self._log_likelihoods(users)
+        return self._log_likelihoods(self._users(released, mechanism, counts=counts))
+
+    def _told(self, released: npt.ArrayLike, mechanism: object, *, among: Categories | None, **_: Any) -> npt.ArrayLike:  # type: ignore[override]
+        return self._codes(released, self._noise(released, mechanism), among)
 
     def _declared(self, noise: Noise | None, among: Categories | None) -> Categories | None:
         """Return the categories of what was released, by the names of the model where they have none of their own."""
@@ -318,29 +322,61 @@ class HistogramModel(PrivateModel):
     def _variables(self, groups: Sequence[Group]) -> tuple[Variable, ...]:
         found = self._categories(groups)
         labels = None if isinstance(found.declared, int) else found.declared
-        return (Variable("theta", (len(found),), ("category",), labels=labels),)
+        k, among = len(found), tuple(populations(groups))
+        if not among:
+            return (Variable("theta", (k,), ("category",), labels=labels),)
+        return (
+            Variable("theta_mean", (k,), ("category",), labels=labels),
+            Variable("theta_concentration"),
+            Variable("theta", (len(among), k), ("group", "category"), labels=among),
+        )
 
     def _blocks(self, groups: Sequence[Group]) -> list[Block]:
-        prior = self._prior("theta", Dirichlet(1.0))
-        if prior.kind != "dirichlet":
-            raise ValueError(f"`priors['theta']` must be a Dirichlet, got {prior!r}")
-        k = len(self._categories(groups))
+        k, among = len(self._categories(groups)), populations(groups)
         if k < 2:
             raise ValueError(f"`released` must have at least 2 categories, got {k}")
-        return [Block("simplex", "dirichlet", prior.numbers * k)]
+        self._refuse_priors(("theta",) if among else ("theta_mean", "theta_concentration"), bool(among))
+        shares = self._shares("theta_mean" if among else "theta", k)
+        if not among:
+            return [Block("simplex", "dirichlet", shares)]
+        strength = self._scalar("theta_concentration", "positive", LogNormal(3, 1.5))
+        return [Block("groups of shares", strength.prior, [float(len(among)), float(k), *shares, *strength.numbers])]
 
-    def _simulate(self, rng: np.random.Generator, n: int) -> DataSet:
+    def _shares(self, name: str, k: int) -> list[float]:
+        """Return the concentrations of the prior of shares."""
+        prior = self._prior(name, Dirichlet(1.0))
+        if not isinstance(prior, Dirichlet):
+            raise ValueError(f"`priors[{name!r}]` must be a Dirichlet, got {prior!r}")
+        return prior.concentrations(k)
+
+    def _simulate(self, rng: np.random.Generator, n: int, groups: int = 0) -> DataSet:
         noise = self._noise(None, None)
         if noise is None:
             raise ValueError("`mechanism` must be given to simulate from")
         assert isinstance(noise, OF_CATEGORIES)
         k = len(noise.declared)
-        theta = rng.dirichlet(self._prior("theta", Dirichlet(1.0)).numbers * k)
+        if groups:
+            mean = rng.dirichlet(self._shares("theta_mean", k))
+            strength = generated(self._prior("theta_concentration", LogNormal(3, 1.5)), rng)
+            theta = rng.dirichlet(strength * mean, groups)
+            told = [self._told_of(noise, own, rng, n) for own in theta]
+            among: dict[str, float | Floats] = {"theta_mean": mean, "theta_concentration": strength, "theta": theta}
+            named = {name: {g: each[name] for g, (_, each) in enumerate(told)} for name in told[0][1]}
+            return among, ({g: reports for g, (reports, _) in enumerate(told)},), named
+        theta = rng.dirichlet(self._shares("theta", k))
+        reports, own = self._told_of(noise, theta, rng, n)
+        return {"theta": theta}, (reports,), own
+
+    def _told_of(
+        self, noise: Noise, theta: Floats, rng: np.random.Generator, n: int
+    ) -> tuple[npt.NDArray[Any], dict[str, Any]]:
+        """Return what n users with these shares release, and what `fit` is told of it."""
+        assert isinstance(noise, OF_CATEGORIES)
+        k = len(noise.declared)
         rows = noisy(noise, rng.choice(k, n, p=theta), rng)
-        truth: dict[str, float | Floats] = {"theta": theta}
         if isinstance(noise, UnaryEncodingNoise) and self.data == "counts":
-            return truth, (rows.sum(axis=0),), {"n": n}
+            return rows.sum(axis=0), {"n": n}
         if isinstance(noise, (UnaryEncodingNoise, SupportNoise)) and self.data == "patterns":
             patterns, counts = np.unique(rows, axis=0, return_counts=True)
-            return truth, (patterns,), {"counts": counts}
-        return truth, (rows,), {}
+            return patterns, {"counts": counts}
+        return rows, {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -31,11 +31,31 @@ from quincunx._sklearn import estimator_doc
 from quincunx._summary import Part, Summary
 from quincunx.errors import ConvergenceError, TooLargeError
 from quincunx.ldp import priors
-from quincunx.ldp._groups import KINDS, Group, Users, likelihood
-from quincunx.ldp._noise import Known, MechanismLike, Pair, law, noise_of, one_each, refuse_raw, split
+from quincunx.ldp._groups import KINDS, Group, Users
+from quincunx.ldp._noise import (
+    Known,
+    MechanismLike,
+    Pair,
+    codes,
+    law,
+    noise_of,
+    one_each,
+    refuse_raw,
+    refuse_summaries,
+    split,
+)
 from quincunx.ldp._pointwise import log_likelihoods
-from quincunx.ldp._problem import STATISTICS, Block, PosteriorDraws, Problem, Schedule
-from quincunx.ldp.priors import Prior
+from quincunx.ldp._problem import (
+    STATISTICS,
+    Block,
+    PosteriorDraws,
+    Problem,
+    Schedule,
+    likelihood,
+    placed,
+    populations,
+)
+from quincunx.ldp.priors import HalfNormal, Normal, Prior
 from quincunx.privacy._law import Noise, from_json, to_json
 
 #: What the models' docstrings have in common.
@@ -120,6 +140,8 @@ class PrivateModel(PosteriorEstimator):
     )
     #: Laws of noise that the model integrates over, and what it knows of each.
     _known: ClassVar[Known] = {}
+    #: Whether users may be of several groups with parameters of their own.
+    _with_populations = False
     #: Whether fits are many and short, so that nobody wants to hear of each: those of a calibration.
     _quiet = False
     #: What a finer grid may change in computed moments, in standard deviations.
@@ -165,14 +187,39 @@ class PrivateModel(PosteriorEstimator):
         raise NotImplementedError
 
     def _groups(self, released: npt.ArrayLike, mechanism: object, exact: bool, **data: Any) -> list[Group]:
-        """Return the groups of users."""
+        """Return the groups of users; those of a dictionary have parameters of their own."""
         found: list[Group] = []
+        if isinstance(released, Mapping):
+            for label, part in self._by_label(released).items():
+                own = {
+                    name: self._by_label(value, released)[label] for name, value in data.items() if value is not None
+                }
+                for group in self._groups(part, mechanism, exact, **data | own):
+                    if group.population is not None:
+                        raise ValueError("`released` must not hold groups within groups")
+                    found.append(replace(group, population=label))
+            return found
         for part, own in self._split(released, mechanism, **data):
             if isinstance(part, Summary):
                 found += self._of_summary(part, mechanism)
             else:
                 found.append(self._group(part, mechanism, exact, **own))
         return found
+
+    def _by_label(self, given: Any, like: Mapping[Any, Any] | None = None) -> Mapping[Any, Any]:
+        """Return what is given of groups by their labels."""
+        if not self._with_populations:
+            raise ValueError(
+                f"`released` must be of one population: {type(self).__name__} has none that are partly pooled"
+            )
+        if not isinstance(given, Mapping) or (like is not None and set(given) != set(like)):
+            raise ValueError(f"what is given of groups must be a dictionary with their labels, got {given!r:.40}")
+        for label in given:
+            if not isinstance(label, (str, int)) or isinstance(label, bool):
+                raise TypeError(f"`released` must have strings or whole numbers as labels of groups, got {label!r}")
+        if not given:
+            raise ValueError("`released` must have a group at the least")
+        return given
 
     # Summaries.
 
@@ -194,7 +241,7 @@ class PrivateModel(PosteriorEstimator):
         return part
 
     def _summed(self, groups: Sequence[Group], unsafe: bool) -> Summary:
-        return Summary._of(self._summarized_as(), (group.summed() for group in groups), unsafe)
+        return Summary._of(self._summarized_as(), map(_summed, groups), unsafe)
 
     def _fit_more(self, chunk: Summary, executor: Executor | None) -> Self:
         """Fit the users known so far and those of a chunk."""
@@ -217,6 +264,27 @@ class PrivateModel(PosteriorEstimator):
         each = {name: one_each(value, len(parts), name) for name, value in data.items()}
         return [(part, {name: values[i] for name, values in each.items()}) for i, part in enumerate(parts)]
 
+    def _users(self, released: npt.ArrayLike, mechanism: object, **data: Any) -> list[Users]:
+        """Return what the users of each group released."""
+        if isinstance(released, Mapping):
+            found = []
+            for label, part in self._by_label(released).items():
+                own = {
+                    name: self._by_label(value, released)[label] for name, value in data.items() if value is not None
+                }
+                for groups, index in self._users(part, mechanism, **data | own):
+                    found.append(([replace(group, population=label) for group in groups], index))
+            return found
+        refuse_summaries(released)
+        return [
+            self._group(part, mechanism, True, **own).each(self._told(part, mechanism, **own))
+            for part, own in self._split(released, mechanism, **data)
+        ]
+
+    def _told(self, released: npt.ArrayLike, mechanism: object) -> npt.ArrayLike:
+        """Return what users released, categories as their codes."""
+        return codes(released, self._noise(released, mechanism))
+
     def _noise(self, released: npt.ArrayLike | None, given: object) -> Noise | None:
         return noise_of(released, given, self.mechanism, self._known, type(self).__name__)
 
@@ -234,7 +302,7 @@ class PrivateModel(PosteriorEstimator):
         prior = self._prior(name, default)
         allowed = {
             "real": ("normal",),
-            "positive": ("gamma", "half-normal", "normal"),
+            "positive": ("gamma", "half-normal", "normal", "log-normal"),
             "unit": ("beta",),
             "negative": ("normal",),
         }[support]
@@ -242,13 +310,45 @@ class PrivateModel(PosteriorEstimator):
             raise ValueError(f"`priors[{name!r}]` must be one of {list(allowed)}, got {prior!r}")
         return Block(support, prior.kind, prior.numbers)
 
+    def _of_groups(
+        self,
+        groups: Sequence[Group],
+        name: str,
+        support: str,
+        default: Prior,
+        law: tuple[Normal, HalfNormal] | None = None,
+    ) -> Block:
+        """Return a scalar, or that of each group after the normal law of its link; `law` has the defaults of that."""
+        labels = populations(groups)
+        names = law_names(name, support)
+        self._refuse_priors(names if not labels else (name,), bool(labels))
+        if not labels:
+            return self._scalar(name, support, default)
+        defaults = law or (Normal(), HalfNormal())
+        centre = self._scalar(names[0], "real", defaults[0])
+        spread = self._scalar(names[1], "positive", defaults[1])
+        return Block(f"groups of {support}s", spread.prior, [float(len(labels)), *centre.numbers, *spread.numbers])
+
+    def _refuse_priors(self, names: Sequence[str], grouped: bool) -> None:
+        """Refuse priors of parameters that are not there with groups, or without."""
+        for name in set(names) & set(self.priors or {}):
+            what = "groups, whose common law is learnt" if grouped else "one group: its law is not learnt"
+            raise ValueError(f"`priors` must not have {name!r} for {what}")
+
+    def _variables_of_groups(self, groups: Sequence[Group], name: str, support: str) -> tuple[Variable, ...]:
+        """Return the variables of `_of_groups`."""
+        if not (labels := populations(groups)):
+            return (Variable(name),)
+        law = (Variable(own) for own in law_names(name, support))
+        return *law, Variable(name, (len(labels),), ("group",), labels=tuple(labels))
+
     # Fit.
 
     def _fit(self, groups: Sequence[Group], executor: Executor | None) -> Self:
         """Infer the posterior."""
         self._check_runs(executor)
         threads = _check.threads(self.threads)
-        groups = [group.condensed() for group in groups]
+        groups = [replace(group.condensed(), population=group.population) for group in groups]
         schedule = Schedule(self.n_warmup, self.n_draws, self.max_depth, self.target_accept, threads)
         _check.one_of(self.inference, "inference", ("auto", "quadrature", "nuts"))
 
@@ -400,7 +500,7 @@ class PrivateModel(PosteriorEstimator):
             self._check_value(variable.name, value)
             values.append(value.reshape(-1))
         natural = np.concatenate(values)
-        total, slope = likelihood(groups, len(natural)).value(natural, bool(gradient))
+        total, slope = likelihood(groups, self._blocks(groups)).value(natural, bool(gradient))
         total += sum(group.offset for group in groups)
         if slope is None:
             return total
@@ -410,16 +510,20 @@ class PrivateModel(PosteriorEstimator):
     def _log_likelihoods(self, users: Sequence[Users]) -> Floats:
         posterior = self._fitted()
         draws = [posterior.stacked(parts) for parts in zip(*(run.draws for run in posterior.with_draws), strict=True)]
+        problem = posterior.problem
+        labels = populations(problem.groups)
         with reporting(self.progress, self._room) as report:
-            return log_likelihoods(users, draws, report)
+            return log_likelihoods(users, draws, report, lambda group: placed(group, problem.blocks, labels))
 
     def _check_value(self, name: str, value: Floats) -> None:
-        if name in ("sigma", "rate", "residual_sd") and not value > 0:
-            raise ValueError(f"`{name}` must be positive, got {float(value)}")
-        if name == "probability" and not 0 < value < 1:
-            raise ValueError(f"`probability` must be in (0, 1), got {float(value)}")
-        if name == "theta" and not ((value >= 0).all() and abs(value.sum() - 1) < 1e-9):
-            raise ValueError(f"`theta` must be probabilities that sum to 1, got {value.tolist()}")
+        positive = name in ("sigma", "rate", "residual_sd", "theta_concentration") or name.endswith("_sd")
+        if positive and not (value > 0).all():
+            raise ValueError(f"`{name}` must be positive, got {value.tolist()}")
+        if name == "probability" and not ((value > 0) & (value < 1)).all():
+            raise ValueError(f"`probability` must be in (0, 1), got {value.tolist()}")
+        shares = name in ("theta", "theta_mean")
+        if shares and not ((value >= 0).all() and (np.abs(value.sum(axis=-1) - 1) < 1e-9).all()):
+            raise ValueError(f"`{name}` must be probabilities that sum to 1, got {value.tolist()}")
         if name == "covariance":
             if not np.allclose(value, value.T, rtol=1e-12, atol=0):
                 raise ValueError("`covariance` must be symmetric")
@@ -444,7 +548,7 @@ class PrivateModel(PosteriorEstimator):
             "quadrature": problem.quadrature,
             "settings": self._settings,
             "mechanism": _law_to_json(self.mechanism),
-            "priors": {name: [type(prior).__name__, prior.numbers] for name, prior in (self.priors or {}).items()},
+            "priors": {name: [type(prior).__name__, prior.arguments] for name, prior in (self.priors or {}).items()},
         }
         return facts, arrays
 
@@ -452,7 +556,7 @@ class PrivateModel(PosteriorEstimator):
         super()._restore(header, arrays, runs)
         self.mechanism = _law_from_json(header["mechanism"])
         self.priors = {
-            name: getattr(priors, kind)(*numbers) for name, (kind, numbers) in header["priors"].items()
+            name: getattr(priors, kind)(*arguments) for name, (kind, arguments) in header["priors"].items()
         } or None
 
     def _problem_from_archive(self, header: Facts, arrays: Mapping[str, Array]) -> Problem:
@@ -466,6 +570,17 @@ class PrivateModel(PosteriorEstimator):
         blocks = tuple(Block(*block) for block in header["blocks"])
         known = tuple(map(self._of_part, groups))
         return Problem(variables, blocks, known, header["quadrature"], self._tolerance)
+
+
+def law_names(name: str, support: str) -> tuple[str, str]:
+    """Return the names of the mean and the standard deviation of the law of a link of groups' parameters."""
+    linked = {"real": "", "positive": "log_", "unit": "logit_"}[support] + name
+    return f"{linked}_mean", f"{linked}_sd"
+
+
+def _summed(group: Group) -> Part:
+    part = group.summed()
+    return replace(part, population=group.population) if isinstance(part, Group) else part
 
 
 def _law_to_json(mechanism: object) -> Any:

@@ -7,17 +7,25 @@ Users who released the same thing under the same mechanism share one evaluation 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from quincunx import _check
+from quincunx._core import LdpLikelihood
 from quincunx._inference import Floats, Report
-from quincunx.ldp._groups import Users
+from quincunx.ldp._groups import Group, Users
 
 
-def log_likelihoods(users: Sequence[Users], draws: Sequence[Floats], report: Report | None) -> Floats:
+def log_likelihoods(
+    users: Sequence[Users],
+    draws: Sequence[Floats],
+    report: Report | None,
+    likelihood: Callable[[Group], LdpLikelihood],
+) -> Floats:
     """Return the log-likelihood of each user at each draw, of shape (n_chains, n_draws, n_users).
+
+    `likelihood` makes that of a group, of all parameters.
 
     Raises
     ------
@@ -35,7 +43,7 @@ def log_likelihoods(users: Sequence[Users], draws: Sequence[Floats], report: Rep
     for groups, index in users:
         each = np.empty((len(groups), len(naturals)))
         for values, group in zip(each, groups, strict=True):
-            core = group.likelihood()
+            core = likelihood(group)
             values[:] = [core.value(natural, False)[0] for natural in naturals]
             done += 1
             if report is not None:

@@ -9,19 +9,69 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from quincunx import _check, _core
+from quincunx._core import LdpLikelihood
 from quincunx._inference import Array, Floats, Posterior, Report, Run, Sampler, Variable, diagnose, warn_of
-from quincunx.ldp._groups import Group, likelihood
+from quincunx.ldp._groups import Group
 
 #: What the core says of each draw.
 STATISTICS = ("lp", "diverging", "tree_depth", "n_steps", "energy", "step_size")
 
 
 class Block(NamedTuple):
-    """A scalar, or a matrix, with its prior: as the core takes it."""
+    """A scalar, or a matrix, with its prior: as the core takes it; or those of groups, after their common law."""
 
     support: str
     prior: str
     numbers: list[float]
+
+    @property
+    def law_and_width(self) -> tuple[int, int]:
+        """How many values the common law of groups has, 0 without groups; and each of them has, or all."""
+        if self.support == "groups of shares":
+            return int(self.numbers[1]) + 1, int(self.numbers[1])
+        if self.support.startswith("groups of"):
+            return 2, 1
+        sizes = {"simplex": len(self.numbers), "covariance": int(self.numbers[0]) ** 2}
+        return 0, sizes.get(self.support, 1)
+
+    @property
+    def size(self) -> int:
+        """How many natural values it has."""
+        law, width = self.law_and_width
+        return law + (int(self.numbers[0]) if law else 1) * width
+
+
+def populations(groups: Sequence[Group]) -> list[str | int]:
+    """Return the labels of groups that have parameters of their own, sorted: numbers, then words."""
+    found = {group.population for group in groups}
+    known: list[str | int] = [label for label in found if isinstance(label, (str, int))]
+    if known and len(known) != len(found):
+        raise ValueError("`released` must be of groups throughout, got some users without a group")
+    return sorted(known, key=lambda label: (isinstance(label, str), label))
+
+
+def placed(group: Group, blocks: Sequence[Block], labels: Sequence[str | int]) -> LdpLikelihood:
+    """Return the core's likelihood of users by the parameters of all groups: their own, and those they share."""
+    made = group.likelihood()
+    if group.population is None:
+        return made
+    if group.population not in labels:
+        raise ValueError(f"`released` must be of the groups {list(labels)}, got {group.population!r}")
+    which: list[int] = []
+    start = 0
+    for block in blocks:
+        law, width = block.law_and_width
+        first = start + (law + labels.index(group.population) * width if law else 0)
+        which += range(first, first + width)
+        start += block.size
+    return made.selected(which, start)
+
+
+def likelihood(groups: Sequence[Group], blocks: Sequence[Block]) -> LdpLikelihood:
+    """Return the likelihood of all groups, but for their offsets."""
+    labels = populations(groups)
+    made = [placed(group, blocks, labels) for group in groups]
+    return made[0] if len(made) == 1 else LdpLikelihood.sum(made, sum(block.size for block in blocks))
 
 
 @dataclass(frozen=True)
@@ -70,7 +120,7 @@ class Problem:
     def core(self) -> _core.LdpPosterior:
         """The density, made when first asked for."""
         if self._density is None:
-            self._density = _core.LdpPosterior(list(self.blocks), likelihood(self.groups, sum(self.sizes)))
+            self._density = _core.LdpPosterior(list(self.blocks), likelihood(self.groups, self.blocks))
         return self._density
 
     def computed(self, report: Report | None = None) -> _core.LdpComputed:
@@ -193,15 +243,15 @@ class PosteriorDraws(Posterior[Problem]):
     def scalars(self) -> dict[str, Floats]:
         """Return each number of the posterior, of shape (n_chains, n_draws)."""
         found: dict[str, Floats] = {}
-        labels = {variable.name: variable.labels for variable in self.problem.variables}
+        labels = {v.dims[0]: v.labels for v in self.problem.variables if v.labels is not None}
+        dims = {variable.name: variable.dims for variable in self.problem.variables}
         for name, draws in self.draws().items():
             flat = draws.reshape(*draws.shape[:2], -1)
-            for i in range(flat.shape[2]):
-                if draws.ndim == 4 and i // draws.shape[3] > i % draws.shape[3]:
+            known = [labels.get(dim, range(n)) for dim, n in zip(dims[name], draws.shape[2:], strict=True)]
+            for i, at in enumerate(np.ndindex(draws.shape[2:])):
+                if name == "covariance" and at[0] > at[1]:
                     continue  # a covariance is symmetric
-                index = ", ".join(str(int(j)) for j in np.unravel_index(i, draws.shape[2:])) if draws.ndim > 2 else ""
-                if (known := labels[name]) is not None:
-                    index = str(known[i])
+                index = ", ".join(str(along[j]) for along, j in zip(known, at, strict=True))
                 found[f"{name}[{index}]" if index else name] = flat[:, :, i]
         return found
 

@@ -312,6 +312,8 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     ) -> tuple[list[Records], float | None, Array | None]:
         """Return the groups of users, the clients' bound on x where it is known, and the labels."""
         bound = None if self.x_bound is None else _check.real(self.x_bound, "x_bound", positive=True)
+        if isinstance(x, Mapping):
+            self._by_label(x)  # which refuses
         by_moments = self._by_moments()
         if isinstance(x, Summary) or _with_summaries(x):
             return self._of_summary(self._mixed(x, y, n, mechanism), None), bound, None

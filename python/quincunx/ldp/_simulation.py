@@ -12,7 +12,7 @@ from quincunx.privacy import noise as laws
 from quincunx.privacy._supports import PRIME
 
 #: Parameters drawn from their priors, and what users of theirs release: arguments of `fit`.
-DataSet: TypeAlias = tuple[dict[str, float | Floats], tuple[Array, ...], dict[str, Any]]
+DataSet: TypeAlias = tuple[dict[str, float | Floats], tuple[Any, ...], dict[str, Any]]
 
 
 @singledispatch

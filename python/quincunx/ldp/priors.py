@@ -1,14 +1,14 @@
 """Laws of parameters before the data: small immutable objects, given to a model as `priors={"mu": Normal(0, 2)}`."""
 
 from dataclasses import dataclass, fields
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from quincunx import _check
 from quincunx._rng import generator
 
-__all__ = ["LKJ", "Beta", "Dirichlet", "Gamma", "HalfNormal", "Normal"]
+__all__ = ["LKJ", "Beta", "Dirichlet", "Gamma", "HalfNormal", "LogNormal", "Normal"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,11 @@ class _Prior:
     def numbers(self) -> list[float]:
         """The parameters in order."""
         return [getattr(self, field.name) for field in fields(self)]
+
+    @property
+    def arguments(self) -> list[Any]:
+        """What its class makes it of, as JSON can hold it."""
+        return list(self.numbers)
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,28 @@ class HalfNormal(_Prior):
 
 
 @dataclass(frozen=True)
+class LogNormal(_Prior):
+    """The law of a positive number whose logarithm is normal.
+
+    Parameters
+    ----------
+    mean : float
+        The mean of the logarithm.
+    sd : float
+        Its standard deviation, > 0.
+    """
+
+    kind: ClassVar[str] = "log-normal"
+    positive: ClassVar[tuple[str, ...]] = ("sd",)
+    mean: float = 0.0
+    sd: float = 1.0
+
+    def sample(self, rng: np.random.Generator) -> float:
+        """Return one draw."""
+        return float(generator(rng).lognormal(self.mean, self.sd))
+
+
+@dataclass(frozen=True)
 class Gamma(_Prior):
     """A gamma law of mean shape/rate.
 
@@ -116,17 +143,46 @@ class Beta(_Prior):
 
 @dataclass(frozen=True)
 class Dirichlet(_Prior):
-    """A symmetric Dirichlet law of probabilities.
+    """A Dirichlet law of probabilities.
 
     Parameters
     ----------
-    a : float
-        The concentration of each category, > 0.
+    a : float or sequence of float
+        The concentration of all categories, or that of each, > 0.
+
+    Examples
+    --------
+    >>> from quincunx.ldp import HistogramModel
+    >>> from quincunx.ldp.priors import Dirichlet
+    >>> model = HistogramModel(priors={"theta": Dirichlet([4, 1, 1])}, categories=3, random_state=0)
+    >>> model.fit([0, 0, 1]).posterior_mean_["theta"].round(6).tolist()  # Dirichlet(6, 2, 1)
+    [0.666667, 0.222222, 0.111111]
     """
 
     kind: ClassVar[str] = "dirichlet"
-    positive: ClassVar[tuple[str, ...]] = ("a",)
-    a: float = 1.0
+    a: float | tuple[float, ...] = 1.0
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.a) == 0:
+            object.__setattr__(self, "a", _check.real(self.a, "a", positive=True))
+            return
+        found = _check.reals(self.a, "a")
+        if found.ndim != 1 or not (found > 0).all():
+            raise ValueError(f"`a` must be a positive number, or one for each category, got {self.a!r:.60}")
+        object.__setattr__(self, "a", tuple(found.tolist()))
+
+    @property
+    def arguments(self) -> list[Any]:
+        """What its class makes it of, as JSON can hold it."""
+        return [list(self.a) if isinstance(self.a, tuple) else self.a]
+
+    def concentrations(self, k: int) -> list[float]:
+        """Return the concentration of each of k categories."""
+        if not isinstance(self.a, tuple):
+            return [self.a] * k
+        if len(self.a) != k:
+            raise ValueError(f"`a` must have a concentration for each of {k} categories, got {len(self.a)}")
+        return list(self.a)
 
 
 @dataclass(frozen=True)
@@ -144,8 +200,8 @@ class LKJ(_Prior):
     eta: float = 2.0
 
 
-Prior: TypeAlias = Normal | HalfNormal | Gamma | Beta | Dirichlet | LKJ
+Prior: TypeAlias = Normal | HalfNormal | LogNormal | Gamma | Beta | Dirichlet | LKJ
 #: The priors of scalars by name.
-SCALARS: dict[str, type[Normal] | type[HalfNormal] | type[Gamma] | type[Beta]] = {
-    prior.kind: prior for prior in (Normal, HalfNormal, Gamma, Beta)
+SCALARS: dict[str, type[Normal] | type[HalfNormal] | type[LogNormal] | type[Gamma] | type[Beta]] = {
+    prior.kind: prior for prior in (Normal, HalfNormal, LogNormal, Gamma, Beta)
 }
