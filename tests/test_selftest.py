@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from quincunx import cli, counting, distributions, lattices, privacy, selftest
+from quincunx._optional import require
 
 
 def findings(group, name=""):
@@ -76,3 +77,17 @@ def test_the_command_prints_a_line_for_each_check_and_ends_with_1_where_one_is_w
     assert [fact["passed"] for fact in facts] == [True, False, False]
     monkeypatch.setattr(selftest, "GROUPS", {"a group": lambda: iter([("one", good)])})
     assert cli.main(["selftest"]) == 0
+
+
+def test_checks_that_need_an_optional_package_are_left_out_where_it_is_missing(monkeypatch, capsys):
+    def broken():
+        raise ModuleNotFoundError("_core")
+
+    needs = [("fit", lambda: require("no_such_package", "plot")), ("right", lambda: "")]
+    monkeypatch.setattr(selftest, "GROUPS", {"known answers": lambda: needs})
+    assert [finding.passed for finding in selftest.run()] == [None, True]
+    assert cli.main(["selftest"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "2 checks, 0 wrong, 1 not made"
+    needs.append(("core", broken))
+    assert [finding.passed for finding in selftest.run()] == [None, True, False]
+    assert cli.main(["selftest"]) == 1
