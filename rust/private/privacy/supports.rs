@@ -193,7 +193,7 @@ mod tests {
             let mut reports = values.clone();
             hadamard_responses(&mut reports, 2, 8, miss, &mut source, &mut Silent).unwrap();
             for (&report, &x) in reports.iter().zip(&values) {
-                let even = (report % 8 & (x % 7 + 1)).count_ones() % 2 == 0;
+                let even = ((report % 8) & (x % 7 + 1)).count_ones() % 2 == 0;
                 assert!((0..16).contains(&report));
                 assert_eq!(report / 8 == x / 7 && even, supported);
             }
