@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from quincunx import _check, _core, _units
 from quincunx._job import Job
 from quincunx._progress import Progress, reporting
+from quincunx._types import Facts
 from quincunx.entropy._face_rings import best_ends, face_ring_bounds, face_widths
 from quincunx.entropy._matching_rings import matching_ring_bounds
 from quincunx.entropy._models import Equivalent, FaceModel, easier, model_of, normalized
@@ -73,7 +74,7 @@ class EntropyBounds(Enclosure):
     activity: Fraction
     theorem: str
     method: str
-    evidence: dict[str, Any] = field(default_factory=dict, compare=False)
+    evidence: Facts = field(default_factory=dict, compare=False)
     model: str = "independent-sets"
 
 
@@ -278,7 +279,7 @@ class _Gas(NamedTuple):
         """The digits to prove."""
         return DEFAULT_DIGITS if self.digits is None else self.digits
 
-    def bounds(self, kappa: Enclosure, theorem: str, method: str, evidence: dict[str, Any]) -> EntropyBounds:
+    def bounds(self, kappa: Enclosure, theorem: str, method: str, evidence: Facts) -> EntropyBounds:
         """Return what was proved."""
         ends = log_below(kappa.lower), log_above(kappa.upper)
         return EntropyBounds(*ends, kappa, self.name, self.activity, theorem, method, evidence, self.model)
@@ -305,31 +306,39 @@ def _theorem(gas: _Gas) -> str | None:
 
 def _by_corner(gas: _Gas, bond_dimension: int | None, max_bond_dimension: int, job: Job) -> EntropyBounds:
     """Return bounds by corner tensors, of the given bond dimension or of growing ones."""
-    if bond_dimension is not None:
-        bond_dimension = _check.whole(bond_dimension, "bond_dimension", minimum=3, maximum=MOST_BONDS)
-    max_bond_dimension = _check.whole(max_bond_dimension, "max_bond_dimension", minimum=3, maximum=MOST_BONDS)
     if (theorem := _theorem(gas)) is None:
         known = ", ".join(name for name in LATTICES if any(tensors_of(name, gas.model)[:1]))
         raise ValueError(f"`lattice` must be one of {known}: no theorem bounds {gas.name!r} by corner tensors")
+    return _narrowest(gas, bond_dimension, max_bond_dimension, job, f"D and {theorem}", gas.activity, gas.model)
+
+
+def _narrowest(
+    gas: _Gas,
+    bond_dimension: int | None,
+    max_bond_dimension: int,
+    job: Job,
+    theorem: str,
+    activity: Fraction,
+    model: "str | _core._Faces",
+    factor: Fraction = Fraction(1),
+) -> EntropyBounds:
+    """Return what the round of the smallest gap proved, times a factor."""
+    if bond_dimension is not None:
+        bond_dimension = _check.whole(bond_dimension, "bond_dimension", minimum=3, maximum=MOST_BONDS)
+    max_bond_dimension = _check.whole(max_bond_dimension, "max_bond_dimension", minimum=3, maximum=MOST_BONDS)
     start = time.perf_counter()
     rounds = corner_rounds(
         gas.name,
-        gas.activity,
+        activity,
         gas.wanted,
         bond_dimension,
         max_bond_dimension,
         estimate=False,
         progress=gas.progress,
-        model=gas.model,
         job=job,
+        model=model,
+        factor=factor,
     )
-    return _narrowest(gas, rounds, f"D and {theorem}", start)
-
-
-def _narrowest(
-    gas: _Gas, rounds: "list[_core._CornerRound]", theorem: str, start: float, factor: Fraction = Fraction(1)
-) -> EntropyBounds:
-    """Return what the round of the smallest gap proved, times a factor."""
     last = min(rounds, key=lambda entry: float(entry["gap"]))
     evidence = {
         "bond_dimension": last["bond_dimension"],
@@ -354,12 +363,7 @@ def _enclosed(entry: "_core._CornerRound", factor: Fraction) -> Enclosure:
 
 
 def _by_strips(
-    gas: _Gas,
-    width: int | None,
-    power: int | None,
-    boundary: float | None,
-    precision: str | None,
-    time_limit: float,
+    gas: _Gas, width: int | None, power: int | None, boundary: float | None, precision: str | None, time_limit: float
 ) -> EntropyBounds:
     """Return bounds by strips and rings, of the given width or of growing ones."""
     if time_limit != math.inf:
@@ -517,7 +521,7 @@ def _by_windows(gas: _Gas, width: int | None) -> EntropyBounds:
     return gas.bounds(Enclosure(lower, upper), "C", "window", evidence)
 
 
-def _by_line_graph(gas: _Gas, method: str, asked: dict[str, Any], max_bond_dimension: int) -> EntropyBounds:
+def _by_line_graph(gas: _Gas, method: str, asked: Facts, max_bond_dimension: int) -> EntropyBounds:
     """Return bounds of matchings as independent sets of the line graph, which may be a lattice of the field."""
     line = next((name for name, row in LATTICES.items() if row.line_graph_of == gas.name), None)
     cell = unit_cell_of(line) if line else gas.cell.line_graph()
@@ -550,7 +554,7 @@ def _by_line_graph(gas: _Gas, method: str, asked: dict[str, Any], max_bond_dimen
 
 
 def _of_faces(
-    gas: _Gas, equivalent: Equivalent, method: str, asked: dict[str, Any], max_bond_dimension: int, job: Job
+    gas: _Gas, equivalent: Equivalent, method: str, asked: Facts, max_bond_dimension: int, job: Job
 ) -> EntropyBounds:
     """Return bounds of a face model, by corner tensors if both of its mirrors hold, or by rings if one does."""
     model, factor, because = equivalent
@@ -577,7 +581,9 @@ def _of_faces(
     refused = None
     if corner:
         try:
-            bounds = _faces_by_corner(gas, model, factor, asked["bond_dimension"], max_bond_dimension, job)
+            faces, scale = normalized(model)
+            how = asked["bond_dimension"], max_bond_dimension, job
+            bounds = _narrowest(gas, *how, "D and A'", Fraction(1), faces, scale * factor)
         except ValueError as error:
             if "spectral gap" not in str(error):
                 raise
@@ -593,54 +599,6 @@ def _of_faces(
         bounds.evidence["equivalent"] = f"{because}: {factor} times the constant of {model.name}"
     bounds.evidence["reached"] = bounds.growth_constant.digits >= gas.wanted
     return bounds
-
-
-def _faces_by_corner(
-    gas: _Gas, model: FaceModel, factor: Fraction, bond_dimension: int | None, max_bond_dimension: int, job: Job
-) -> EntropyBounds:
-    start = time.perf_counter()
-    if bond_dimension is not None:
-        bond_dimension = _check.whole(bond_dimension, "bond_dimension", minimum=3, maximum=MOST_BONDS)
-    max_bond_dimension = _check.whole(max_bond_dimension, "max_bond_dimension", minimum=3, maximum=MOST_BONDS)
-    rounds, scale = face_rounds(
-        model, factor, gas.wanted, bond_dimension, max_bond_dimension, estimate=False, progress=gas.progress, job=job
-    )
-    return _narrowest(gas, rounds, "D and A'", start, scale)
-
-
-def face_rounds(
-    model: FaceModel,
-    factor: Fraction,
-    digits: int,
-    bond_dimension: int | None,
-    max_bond_dimension: int,
-    *,
-    estimate: bool,
-    progress: Progress,
-    job: Job | None = None,
-) -> "tuple[list[_core._CornerRound], Fraction]":
-    """Return the rounds of growing bond dimensions for a face model, and the factor of their constants."""
-    weights, scale = normalized(model)
-    scale *= factor
-    # Divided by its scale, no constant is above the number of letters.
-    size = math.log10(model.letters * scale.numerator) - math.log10(scale.denominator)
-    gap = max(min(0.8 * 10.0 ** (-digits - size), 0.1), 1e-90)
-    found = _grown(
-        "square",
-        0,
-        (1, 1, 1.0),
-        model=weights,
-        pair=(1, 1, 1.0),
-        factor=(scale.numerator, scale.denominator, float(scale)),
-        gap=gap,
-        bond_dimension=bond_dimension,
-        max_bond_dimension=max_bond_dimension,
-        estimate=estimate,
-        digits=digits,
-        progress=progress,
-        job=job,
-    )
-    return found, scale
 
 
 def _faces_by_rings(
@@ -686,40 +644,40 @@ def corner_rounds(
     job: Job | None = None,
     form: int = 0,
     pair: Fraction = Fraction(1),
-    model: str = "independent-sets",
+    model: "str | _core._Faces" = "independent-sets",
+    factor: Fraction = Fraction(1),
 ) -> "list[_core._CornerRound]":
-    """Return the rounds of growing bond dimensions, by the first or another form of a lattice's row operator."""
-    # Every constant is below 1 + activity, that of matchings below 1 + 2 activity, as a vertex has at most two later
-    # neighbors; and a gap of kappa**sites is so many times that of kappa.
-    sites, _ = tensors_of(lattice, model)[form]
-    gap = 0.8 * sites * 10.0**-digits / (1 + (2 if model == "matchings" else 1) * float(activity))
-    return _grown(
-        lattice,
-        form,
-        (activity.numerator, activity.denominator, float(activity)),
-        model=model,
-        pair=(pair.numerator, pair.denominator, float(pair)),
-        gap=gap,
-        bond_dimension=bond_dimension,
-        max_bond_dimension=max_bond_dimension,
-        estimate=estimate,
-        digits=digits,
-        progress=progress,
-        job=job,
-    )
+    """Return the rounds of growing bond dimensions, by the first or another form of a lattice's row operator.
 
-
-def _grown(
-    *operator: Any, estimate: bool, digits: int, progress: Progress, job: Job | None, **how: Any
-) -> "list[_core._CornerRound]":
-    """Return the rounds of an operator, kept where a job says so; estimates have no ends to compare decimals of."""
+    They are kept where a job says so. A face model is that of `normalized`, with the factor of its constants.
+    """
+    if isinstance(model, str):
+        # Every constant is below 1 + activity, that of matchings below 1 + 2 activity, as a vertex has at most two
+        # later neighbors; and a gap of kappa**sites is so many times that of kappa.
+        sites, _ = tensors_of(lattice, model)[form]
+        gap = 0.8 * sites * 10.0**-digits / (1 + (2 if model == "matchings" else 1) * float(activity))
+    else:
+        # Divided by its scale, no constant is above the number of letters.
+        size = math.log10(model[0] * factor.numerator) - math.log10(factor.denominator)
+        gap = max(min(0.8 * 10.0 ** (-digits - size), 0.1), 1e-90)
     with reporting(progress, "corner tensors") as report:
         return _core.corner_bounds(
-            *operator,
+            lattice,
+            form,
+            _parts(activity),
+            model=model,
+            pair=_parts(pair),
+            factor=None if isinstance(model, str) else _parts(factor),
+            gap=gap,
+            bond_dimension=bond_dimension,
+            max_bond_dimension=max_bond_dimension,
             estimate=estimate,
-            digits=None if estimate else digits,
+            digits=None if estimate else digits,  # estimates have no ends to compare decimals of
             checkpoint=None if job is None else job.checkpoint,
             checkpoint_interval=None if job is None else job.checkpoint_interval,
             progress=report,
-            **how,
         )
+
+
+def _parts(number: Fraction) -> tuple[int, int, float]:
+    return number.numerator, number.denominator, float(number)

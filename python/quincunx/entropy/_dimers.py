@@ -11,7 +11,8 @@ import math
 import numpy as np
 
 from quincunx import _check
-from quincunx.entropy._jensen import ComplexArray, Constant, FloatArray, mean_log, pieces
+from quincunx._types import Floats
+from quincunx.entropy._jensen import ComplexArray, Constant, mean_log, pieces
 from quincunx.entropy._solved import DIMERS, closed, dimer_log
 from quincunx.lattices import Lattice, UnitCell
 from quincunx.lattices._named import unit_cell_of
@@ -89,7 +90,7 @@ def _of_piece(cell: UnitCell) -> Constant:
     if torus.num_vertices == 0 or len(edges) == 0:
         raise ValueError(f"`lattice` must have a perfect matching, got {cell!r}")
 
-    def determinant(x: FloatArray, w: ComplexArray) -> ComplexArray:
+    def determinant(x: Floats, w: ComplexArray) -> ComplexArray:
         z, w = np.broadcast_arrays(np.exp(1j * x), w)
         blocks = np.zeros((*z.shape, s, s), dtype=np.complex128)
         for (u, v), (dx, dy), sign in zip(edges.tolist(), windings.tolist(), signs, strict=True):

@@ -9,8 +9,8 @@ from fractions import Fraction
 
 from quincunx import _check, _core
 from quincunx._progress import Progress
-from quincunx.entropy._bounds import DEFAULT_DIGITS, MOST_BONDS, corner_rounds, face_rounds, tensors_of
-from quincunx.entropy._models import FaceModel, easier, model_of
+from quincunx.entropy._bounds import DEFAULT_DIGITS, MOST_BONDS, corner_rounds, tensors_of
+from quincunx.entropy._models import FaceModel, easier, model_of, normalized
 from quincunx.entropy._numbers import log_below, positive_rational, root_below
 from quincunx.lattices import Lattice, UnitCell
 from quincunx.lattices._named import unit_cell_of
@@ -194,21 +194,13 @@ def entropy_estimate(
     if name == "matchings" and not tensors_of(kind, name):
         own, name = str(line), "independent-sets"
         exponent = Fraction(unit_cell_of(own).num_sites, unit_cell_of(kind).num_sites)
+    weights: str | _core._Faces = name
+    if equivalent is not None:
+        weights, factor = normalized(equivalent.model)
+        factor *= equivalent.factor
     start = time.perf_counter()
 
     def rounds_at(z: Fraction, wanted: int) -> "list[_core._CornerRound]":
-        nonlocal factor
-        if equivalent is not None:
-            found, factor = face_rounds(
-                equivalent.model,
-                equivalent.factor,
-                wanted,
-                None,
-                max_bond_dimension,
-                estimate=True,
-                progress=progress,
-            )
-            return found
         return corner_rounds(
             own,
             z,
@@ -219,10 +211,11 @@ def entropy_estimate(
             progress=progress,
             form=sublattices - 1,
             pair=pair,
-            model=name,
+            model=weights,
+            factor=factor,
         )
 
-    rounds = rounds_at(fugacity, wanted + 1)
+    rounds = rounds_at(fugacity if faces is None else Fraction(1), wanted + 1)
     kappas = [_value(entry, wanted + 6, exponent, factor) for entry in rounds]
     values = [log_below(kappa) for kappa in kappas]
     context, unit = Context(prec=wanted + 20), Decimal((0, (1,), -wanted))

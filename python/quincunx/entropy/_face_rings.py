@@ -7,16 +7,15 @@ right to one rounding for each product and sum on the way, and Collatz and Wiela
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from quincunx._types import Facts, Floats
 from quincunx.entropy._models import FaceModel
 from quincunx.entropy._numbers import root_above, root_below
 from quincunx.entropy._strips import Proof
-
-Floats = npt.NDArray[np.float64]
 
 #: Numbers of the largest array on the way, by whether digits are asked for.
 MOST_NUMBERS = {False: 1 << 17, True: 1 << 24}
@@ -187,7 +186,7 @@ def face_ring_bounds(model: FaceModel, width: int, power: int, ends: Floats, fac
     ring = ring_root(model, width)
     if not (below.upper and ring.upper):
         raise ValueError(f"`model` must allow pieces of any size, got {model!r}, which allows none of {width} columns")
-    evidence: dict[str, Any] = {
+    evidence: Facts = {
         "ring": width,
         "strips": (narrow + power, narrow),
         "power": power,

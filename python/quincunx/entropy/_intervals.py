@@ -8,15 +8,15 @@ import json
 import sys
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
+from quincunx._types import Facts
 from quincunx.entropy._bounds import corner_rounds, entropy_bounds
 
 #: What an entry says of the evidence, by its names there.
 FACTS = {"bond_dimension": "bond_dimension", "ring": "ring", "rows": "torus_rows", "width": "width"}
 
 
-def proved(lattice: str, model: str, activity: Fraction, asked: dict[str, Any]) -> dict[str, Any]:
+def proved(lattice: str, model: str, activity: Fraction, asked: Facts) -> Facts:
     """Return the entry of an interval."""
     bounds = entropy_bounds(lattice, model=model, activity=activity, **asked)
     kappa, evidence = bounds.growth_constant, bounds.evidence
@@ -29,14 +29,14 @@ def proved(lattice: str, model: str, activity: Fraction, asked: dict[str, Any]) 
     return entry
 
 
-def trial(lattice: str, model: str, activity: Fraction, size: int) -> dict[str, Any]:
+def trial(lattice: str, model: str, activity: Fraction, size: int) -> Facts:
     """Return a trial vector: for each letter (of a face model, for both upper corners) a matrix of integers."""
     last = corner_rounds(lattice, activity, 14, size, size, estimate=False, progress=None, model=model)[-1]
     matrices = [[data[i * cols : (i + 1) * cols] for i in range(rows)] for rows, cols, data in last["tensors"]]
     return {"bits": last["bits"], "steps": [[*of, m] for of, m in zip(last["letters"], matrices, strict=True)]}
 
 
-def text_of(entries: list[dict[str, Any]]) -> str:
+def text_of(entries: list[Facts]) -> str:
     """Return the text of the file."""
     origin = "python -m quincunx.entropy._intervals tests/known/intervals.json; tests/check_intervals.py checks it"
     return f'{{"origin": "{origin}",\n"intervals": [\n' + ",\n".join(map(json.dumps, entries)) + "\n]}\n"

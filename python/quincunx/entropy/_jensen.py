@@ -20,12 +20,12 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from quincunx._types import Floats, Ints
 from quincunx.lattices import UnitCell
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 ComplexArray: TypeAlias = npt.NDArray[np.complex128]
 #: Of exp(i x) and w, which are broadcast.
-Determinant: TypeAlias = Callable[[FloatArray, ComplexArray], ComplexArray]
+Determinant: TypeAlias = Callable[[Floats, ComplexArray], ComplexArray]
 
 # Points of z where roots are counted first, and halvings of a step in which their number changes.
 _SCAN = 241
@@ -162,7 +162,7 @@ def mean_log(determinant: Determinant, degree: int) -> Constant:
     return Constant(float(steps[0]), float(error) + _SAFETY * moved + _ROUNDING * (1 + 4 * scale))
 
 
-def _tanh_sinh(a: float, b: float) -> tuple[FloatArray, FloatArray]:
+def _tanh_sinh(a: float, b: float) -> tuple[Floats, Floats]:
     """Points and weights on an interval, every second of which is the rule of twice the step."""
     step = 1 / 20
     t = step * np.arange(-66, 67)
@@ -174,7 +174,7 @@ def _tanh_sinh(a: float, b: float) -> tuple[FloatArray, FloatArray]:
     return points, weights
 
 
-def _coefficients(determinant: Determinant, degree: int, x: FloatArray) -> ComplexArray:
+def _coefficients(determinant: Determinant, degree: int, x: Floats) -> ComplexArray:
     """Coefficients of ``w**degree * P``, highest first, one row for each x."""
     count = 2 * degree + 1
     w = np.exp(2j * np.pi * np.arange(count) / count)
@@ -182,16 +182,14 @@ def _coefficients(determinant: Determinant, degree: int, x: FloatArray) -> Compl
     return np.fft.fft(values, axis=1)[:, ::-1] / count
 
 
-def _degree(determinant: Determinant, degree: int, x: FloatArray) -> int:
+def _degree(determinant: Determinant, degree: int, x: Floats) -> int:
     """Return the degree that P really has in w."""
     found = abs(_coefficients(determinant, degree, x)).max(axis=0)
     there = np.flatnonzero(found[: degree + 1] > 1e-10 * found.max())
     return degree - int(there[0]) if len(there) else 0
 
 
-def _inner(
-    determinant: Determinant, degree: int, x: FloatArray
-) -> tuple[FloatArray, npt.NDArray[np.int64], FloatArray]:
+def _inner(determinant: Determinant, degree: int, x: Floats) -> tuple[Floats, Ints, Floats]:
     """Return the inner means, how many roots lie outside the unit circle, and the means as rounding may move them."""
     rows = _coefficients(determinant, degree, x)
     noise = np.random.default_rng(0).choice([-1e-16, 1e-16], size=rows.shape) * abs(rows).max(axis=1, keepdims=True)
@@ -199,7 +197,7 @@ def _inner(
     return values, outside, _jensen((rows + noise)[:, ::-1])[0]
 
 
-def _jensen(rows: ComplexArray) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+def _jensen(rows: ComplexArray) -> tuple[Floats, Ints]:
     """Return the means of polynomials on the unit circle, coefficients in rows, and how many roots lie outside."""
     count, size = rows.shape[0], rows.shape[1] - 1
     lead = rows[:, 0]

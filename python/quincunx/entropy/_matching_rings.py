@@ -8,11 +8,10 @@ b**(dimers)``.
 
 import itertools
 from fractions import Fraction
-from typing import Any
 
 from quincunx import _core
 from quincunx.entropy._numbers import root_above, root_below
-from quincunx.entropy._strips import PLACES, Proof, best_boundary, periodic_operator, perron_root
+from quincunx.entropy._strips import PLACES, Proof, Root, best_boundary, evidence_of, periodic_operator, perron_root
 from quincunx.lattices import UnitCell
 
 
@@ -50,7 +49,7 @@ def matching_ring_bounds(
     if narrow < 2:
         raise ValueError(f"`power` must be at most the width less 2, got {power} and a width of {width}")
 
-    def strip(columns: int, g: Fraction, how: str) -> Any:
+    def strip(columns: int, g: Fraction, how: str) -> Root:
         operator, outer = _section(cell, columns, ring=False)
         weights = [g if dimer in outer else activity for dimer in range(operator.sites)]
         return perron_root(operator, weights, how)
@@ -67,16 +66,7 @@ def matching_ring_bounds(
     ring, _ = _section(cell, width, ring=True)
     closed = perron_root(ring, [activity] * ring.sites, precision)
     places = PLACES[precision]
-    evidence = {
-        "ring": width,
-        "strips": (narrow + power, narrow),
-        "power": power,
-        "boundary_activity": boundary,
-        "strip_roots": (above.rounded(), below.rounded()),
-        "ring_root": closed.rounded(),
-        "frontier": ring.frontier,
-        "states": ring.states,
-        "precision": precision,
-    }
+    evidence = {"ring": width, "strips": (narrow + power, narrow), "power": power}
+    evidence |= evidence_of(boundary, above, below, ring, closed, precision)
     lower = root_below(above.lower / below.upper, power * cell.num_sites, places)
     return lower, root_above(closed.upper, width * cell.num_sites, places), "E and A'", evidence

@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -77,12 +77,7 @@ class FaceModel:
     __slots__ = ("bonds", "faces", "letters", "name", "vertices")
 
     def __init__(
-        self,
-        faces: object = None,
-        *,
-        bonds: object = None,
-        vertices: object = None,
-        name: str = "face weights",
+        self, faces: object = None, *, bonds: object = None, vertices: object = None, name: str = "face weights"
     ) -> None:
         given = [("faces", faces), ("bonds", bonds), ("vertices", vertices)]
         tables = {key: _table(value, key) for key, value in given if value is not None}
@@ -348,7 +343,7 @@ def normalized(model: FaceModel) -> tuple["tuple[int, list[Weight], list[Weight]
     return (model.letters, [(*w.as_integer_ratio(), float(w)) for w in lines.flat], parts), most[0] * most[1]
 
 
-def _table(values: Any, key: str) -> Table:
+def _table(values: object, key: str) -> Table:
     """Return weights as an array of fractions."""
     _check.fits(values, key)
     shape: list[int] = []

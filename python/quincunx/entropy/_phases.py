@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check, _optional
 from quincunx._docs import sections
 from quincunx._progress import Progress, reporting
+from quincunx._types import Facts, Floats
 from quincunx.counting import count_perfect_matchings, independence_number
 from quincunx.entropy._bounds import EntropyBounds, entropy_bounds
 from quincunx.entropy._numbers import positive_rational
@@ -30,7 +30,6 @@ from quincunx.lattices._named import unit_cell_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FloatArray = npt.NDArray[np.float64]
 
 #: Decimals of all that is computed from the ends of intervals, and what it errs by at the most.
 _PRECISION, _ERROR = 70, Decimal("1e-30")
@@ -96,11 +95,11 @@ class PhaseDiagram:
 
     lattice: str
     model: str
-    activities: FloatArray
-    pressure_lower: FloatArray
-    pressure_upper: FloatArray
-    density_lower: FloatArray
-    density_upper: FloatArray
+    activities: Floats
+    pressure_lower: Floats
+    pressure_upper: Floats
+    density_lower: Floats
+    density_upper: Floats
     theorems: tuple[str, ...]
     reasons: tuple[str | None, ...]
     _points: tuple[_Point, ...] = field(repr=False)
@@ -198,7 +197,7 @@ class PhaseDiagram:
 
 def phase_diagram(
     lattice: "str | Lattice | UnitCell",
-    activities: "Sequence[int | float | Fraction | Decimal] | FloatArray",
+    activities: "Sequence[int | float | Fraction | Decimal] | Floats",
     *,
     model: str = "independent-sets",
     progress: Progress = None,
@@ -258,7 +257,7 @@ def phase_diagram(
     axis = sorted(positive_rational(activity, "activities") for activity in activities)
     if not axis or len(set(axis)) < len(axis):
         raise ValueError(f"`activities` must be different numbers, at least one, got {activities!r}")
-    options: dict[str, Any] = {"max_bond_dimension": _MOST_BONDS}
+    options: Facts = {"max_bond_dimension": _MOST_BONDS}
     if model != "independent-sets":
         options["model"] = model
     points: list[_Point] = []

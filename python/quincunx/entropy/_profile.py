@@ -10,18 +10,21 @@ p is the weight of a cell whose ends new-above, old-below are both occupied, q t
 """
 
 import functools
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from quincunx._types import Array, Ints
 
 
 class Site(NamedTuple):
     """Where the words of a site are: 000 and 010 around it, and 101."""
 
-    empty: npt.NDArray[np.int64]
-    occupied: npt.NDArray[np.int64]
-    crossed: npt.NDArray[np.int64]
+    empty: Ints
+    occupied: Ints
+    crossed: Ints
 
 
 class Profile(NamedTuple):
@@ -30,9 +33,9 @@ class Profile(NamedTuple):
     sites: tuple[Site, ...]
     words: int
     #: Complete columns: their place with an empty symbol behind, with an occupied one (or -1), and in front.
-    behind: npt.NDArray[np.int64]
-    beside: npt.NDArray[np.int64]
-    front: npt.NDArray[np.int64]
+    behind: Ints
+    beside: Ints
+    front: Ints
     #: Whether the first and the last symbol of a complete column are the same: a ring that was cut at a vertex.
     ring: npt.NDArray[np.bool_]
 
@@ -70,7 +73,11 @@ def profile(width: int) -> Profile:
     )
 
 
-def sweep(shape: Profile, columns: npt.NDArray[Any], first: Any, second: Any, side: Any = None) -> npt.NDArray[Any]:
+#: Of the cells of a column: doubles, or integers over a common denominator.
+Weights: TypeAlias = Sequence[float] | Sequence[Array] | Array
+
+
+def sweep(shape: Profile, columns: Array, first: Weights, second: Weights, side: int | None = None) -> Array:
     """Return the vectors of the next column, shape (words of a column, ...).
 
     `first` and `second` are the weights p and q of each cell of the column, `side` multiplies a cell without a diagonal

@@ -4,16 +4,17 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from quincunx import _check, _core
+from quincunx._types import Facts
 from quincunx.entropy._numbers import root_above, root_below
 from quincunx.lattices._registry import LATTICES, below_insertions
 
 Point: TypeAlias = tuple[float, float]
 
 #: Both ends, the theorem and the evidence.
-Proof: TypeAlias = tuple[Decimal, Decimal, str, dict[str, Any]]
+Proof: TypeAlias = tuple[Decimal, Decimal, str, Facts]
 
 #: Decimals of the ends, by arithmetic.
 PLACES = {"double": 20, "double-double": 36, "exact": 36}
@@ -135,10 +136,15 @@ def ring_bounds(
     places = PLACES[precision]
     lower = root_below(above.lower / below.upper, power * per_step, places)
     upper = root_above(closed.upper, width * per_step, places)
-    evidence = {
-        "ring": width,
-        "strips": (narrow + power + 1, narrow + 1),
-        "power": power,
+    widths = {"ring": width, "strips": (narrow + power + 1, narrow + 1), "power": power}
+    return lower, upper, mirrors.theorem, widths | evidence_of(boundary, above, below, ring, closed, precision)
+
+
+def evidence_of(
+    boundary: float, above: Root, below: Root, ring: _core.PeriodicOperator, closed: Root, precision: str
+) -> Facts:
+    """Return what is shown of strips, and of the ring they are compared with."""
+    return {
         "boundary_activity": boundary,
         "strip_roots": (above.rounded(), below.rounded()),
         "ring_root": closed.rounded(),
@@ -146,7 +152,6 @@ def ring_bounds(
         "states": ring.states,
         "precision": precision,
     }
-    return lower, upper, mirrors.theorem, evidence
 
 
 def best_boundary(value: Callable[[float], float]) -> float:

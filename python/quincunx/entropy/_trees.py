@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from quincunx.entropy._jensen import ComplexArray, Constant, FloatArray, mean_log, pieces
+from quincunx._types import Floats
+from quincunx.entropy._jensen import ComplexArray, Constant, mean_log, pieces
 from quincunx.entropy._solved import TREES, closed, tree_log
 from quincunx.lattices import Lattice, UnitCell
 from quincunx.lattices._named import unit_cell_of
@@ -62,7 +63,7 @@ def spanning_tree_entropy(lattice: str | UnitCell | Lattice) -> Constant:
     s = cell.num_sites
     top = sum(max((abs(dy) for u, v, (_, dy) in cell.bonds if site in (u, v)), default=0) for site in range(s))
 
-    def determinant(x: FloatArray, w: ComplexArray) -> ComplexArray:
+    def determinant(x: Floats, w: ComplexArray) -> ComplexArray:
         found: ComplexArray = np.linalg.det(laplacian(cell, np.exp(1j * x), w))
         return found
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._docs import assembled
 from quincunx._rng import RandomSource, generator
+from quincunx._types import Floats
 from quincunx.entropy._profile import profile, sweep
 from quincunx.errors import TooLargeError
 
@@ -77,7 +78,7 @@ _triangulated_doc = assembled(
         If a size is less than 1 or `p` is not in [0, 1].
     TooLargeError
         If the columns have too many states for this machine.
-    """,
+    """
 )
 
 
@@ -332,7 +333,7 @@ def annealed_entropy_limit(m: int | None, p: float = 0.5, *, width: int = 18) ->
 
 def _double_limit(p: float, width: int) -> Interval:
     """Return the interval of ln kappa by rings of up to so many vertices."""
-    _check.room(64 * round(0.73 * 1.6181 ** (width + 4)), f"rings of {width} vertices")
+    _check.room(64 * round(0.73 * 1.6181 ** (width + 4)), f"a table for rings of {width} vertices")
     q = 1 - p
     uniform = _log_root([p] * width, [q] * width, ring=True)[0]
     turns = {n: _log_root([p, q] * (n // 2), [q, p] * (n // 2), ring=True)[1] for n in range(2, width + 1, 2)}
@@ -460,7 +461,7 @@ def quenched_entropy(
 _BATCH = 256
 
 
-def _log_counts(bits: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+def _log_counts(bits: npt.NDArray[np.bool_]) -> Floats:
     """Return ln Z of triangulations, shape (samples, n, m)."""
     number, _, m = bits.shape
     shape = profile(m + 1)
@@ -476,7 +477,7 @@ def _log_counts(bits: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
     return logs
 
 
-def _controls(bits: npt.NDArray[np.bool_], p: float) -> npt.NDArray[np.float64]:
+def _controls(bits: npt.NDArray[np.bool_], p: float) -> Floats:
     """Return sums of products of neighboring signs less their expectations, shape (samples, controls)."""
     signs = 2.0 * bits - 1
     mean = 2 * p - 1

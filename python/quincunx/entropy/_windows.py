@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from quincunx import _check, _core
+from quincunx._types import Facts
 from quincunx.entropy._numbers import rational_root_above, rational_root_below
 from quincunx.lattices import UnitCell
 
@@ -50,7 +51,7 @@ def window_intervals(
     widths: "tuple[int, ...]",
     done: Callable[[Decimal, Decimal], bool],
     report: Report | None,
-) -> tuple[Decimal, Decimal, dict[str, Any]]:
+) -> tuple[Decimal, Decimal, Facts]:
     """Return both ends and the evidence for windows of growing width, until they are `done`."""
     start = time.perf_counter()
     states = min(max(_check.available_memory() // _BYTES, 1 << 10), 1 << 27)
@@ -58,7 +59,7 @@ def window_intervals(
     value = float(activity)
     shift = activity / Fraction(value)
     lower, upper = Decimal(1), Decimal("Infinity")
-    evidence: dict[str, Any] = {}
+    evidence: Facts = {}
     trials: list[tuple[float, Order]] = []
     drawing = _standard(cell)
     for number, width in enumerate(widths):
