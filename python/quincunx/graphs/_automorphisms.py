@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -495,7 +494,7 @@ class AutomorphismGroup:
         return f"<AutomorphismGroup: on {counted(self.num_points, 'point')}>"
 
 
-def _restored(labels: tuple[Hashable, ...] | None, *state: Any) -> AutomorphismGroup:
+def _restored(labels: tuple[Hashable, ...] | None, *state: *_core._GroupState) -> AutomorphismGroup:
     return AutomorphismGroup._of(_core.PermutationGroup.from_state(*state), labels)
 
 

@@ -1,7 +1,7 @@
 """Distances, spheres, and the graph that a query induces on its answers."""
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -24,22 +24,22 @@ def distances(
 @overload
 def distances(
     graph: GraphLike,
-    source: Any,
-    target: Any = None,
-    *,
-    threads: int | None = None,
-    memory_limit: int | None = None,
-) -> Any: ...
-
-
-def distances(
-    graph: GraphLike,
-    source: Any = None,
+    source: Hashable,
     target: Hashable = None,
     *,
     threads: int | None = None,
     memory_limit: int | None = None,
-) -> Any:
+) -> int | dict[Hashable, int] | npt.NDArray[np.int32]: ...
+
+
+def distances(
+    graph: GraphLike,
+    source: Hashable = None,
+    target: Hashable = None,
+    *,
+    threads: int | None = None,
+    memory_limit: int | None = None,
+) -> int | dict[Hashable, int] | npt.NDArray[np.int32]:
     """Return the distances between all vertices, from one of them, or between two.
 
     Parameters
@@ -98,7 +98,7 @@ def distances(
     return _core.distances(graph.num_vertices, graph.edges, _check.threads(threads), _check.memory_limit(memory_limit))
 
 
-def spheres(graph: GraphLike, v: Hashable) -> list[Any]:
+def spheres(graph: GraphLike, v: Hashable) -> list[IntArray] | list[tuple[Hashable, ...]]:
     """Return the spheres around a vertex.
 
     The sphere of radius `d` holds the vertices at distance `d`.

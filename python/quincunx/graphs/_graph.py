@@ -11,6 +11,7 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._html import table_html
 from quincunx._optional import require
+from quincunx._types import Array, ByLabel
 from quincunx.graphs._others import is_sparse, library_of, parts_of
 from quincunx.graphs._parts import graph_doc
 
@@ -157,7 +158,7 @@ class Graph:
         return _from_library(graph, "networkx", "graph")
 
     @classmethod
-    def from_rustworkx(cls, graph: rustworkx.PyGraph[Any, Any]) -> Graph:
+    def from_rustworkx(cls, graph: rustworkx.PyGraph) -> Graph:
         """Make a graph from an undirected rustworkx graph.
 
         Vertices keep the order of the indices of the nodes, and edges that of theirs. The data of the nodes are the
@@ -468,7 +469,7 @@ class Graph:
         starts, targets = self._rows
         return targets[starts[v] : starts[v + 1]]
 
-    def relabel(self, labels: Iterable[Hashable] | Mapping[Any, Hashable] | None) -> Graph:
+    def relabel(self, labels: Iterable[Hashable] | ByLabel[Hashable] | None) -> Graph:
         """Return the same graph with other names for its vertices.
 
         Parameters
@@ -606,7 +607,7 @@ class Graph:
         write = networkx.to_graph6_bytes if simple else networkx.to_sparse6_bytes
         return str(write(plain, header=False).decode().strip())
 
-    def to_rustworkx(self) -> rustworkx.PyGraph[Any, Any]:
+    def to_rustworkx(self) -> rustworkx.PyGraph:
         """Convert to rustworkx: vertices and edges keep their numbers, the data of the nodes are the labels.
 
         Returns
@@ -739,8 +740,8 @@ class _HasGraph(Protocol):
 
 #: What every function that takes a graph takes.
 GraphLike: TypeAlias = (
-    "Graph | _HasGraph | networkx.Graph | rustworkx.PyGraph[Any, Any] | igraph.Graph | scipy.sparse.sparray "
-    "| scipy.sparse.spmatrix | npt.NDArray[Any] | tuple[int, Any]"
+    "Graph | _HasGraph | networkx.Graph | rustworkx.PyGraph | igraph.Graph | scipy.sparse.sparray "
+    "| scipy.sparse.spmatrix | Array | tuple[int, Any]"
 )
 
 

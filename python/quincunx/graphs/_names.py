@@ -3,11 +3,14 @@
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
 from quincunx.graphs._graph import Graph, IntArray
 from quincunx.graphs._others import is_networkx
+
+T = TypeVar("T")
 
 
 class Names:
@@ -50,11 +53,11 @@ class Names:
         found = np.fromiter(numbers, dtype=np.int64)
         return tuple(names[number] for number in found.tolist()) if self.own else found
 
-    def by_vertex(self, values: Sequence[object]) -> dict[Hashable, object] | Sequence[object]:
+    def by_vertex(self, values: Sequence[T]) -> dict[Hashable, T] | Sequence[T]:
         """Return a value for each vertex as a dict by label, or as they are."""
         return dict(zip(self._graph.labels, values, strict=True)) if self.own else values
 
-    def by_edge(self, values: Sequence[object]) -> dict[Hashable, object] | Sequence[object]:
+    def by_edge(self, values: Sequence[T]) -> dict[Hashable, T] | Sequence[T]:
         """Return a value for each edge as a dict by name, or as they are."""
         return dict(zip(self.edge_names, values, strict=True)) if self.own else values
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import networkx
     import scipy.sparse
 
+#: A graph of another library.
+Foreign: TypeAlias = Any
 #: Number of vertices, edges, and labels.
 Parts: TypeAlias = tuple[int, npt.NDArray[np.int64], list[Hashable] | None]
 
@@ -48,10 +50,10 @@ class Library(NamedTuple):
 
     name: str
     owns: Callable[[object], bool]
-    is_directed: Callable[[Any], bool]
-    parts: Callable[[Any], Parts]
+    is_directed: Callable[[Foreign], bool]
+    parts: Callable[[Foreign], Parts]
     #: The attribute of each edge by its name, `None` where an edge has none.
-    attribute: Callable[[Any, str], list[Any]]
+    attribute: Callable[[Foreign, str], list[object]]
 
 
 def _array(ends: object) -> npt.NDArray[np.int64]:
@@ -64,7 +66,7 @@ def _of_networkx(graph: networkx.Graph) -> Parts:
     return len(labels), _array([vertex[label] for edge in graph.edges() for label in edge]), labels
 
 
-def _of_rustworkx(graph: Any) -> Parts:
+def _of_rustworkx(graph: Foreign) -> Parts:
     numbers = list(graph.node_indices())  # with gaps where nodes were removed
     names = list(graph.nodes())
     named = all(name is not None and isinstance(name, Hashable) for name in names) and len(set(names)) == len(names)
@@ -73,14 +75,14 @@ def _of_rustworkx(graph: Any) -> Parts:
     return len(numbers), ends, names if named else numbers
 
 
-def _payload(data: Any, name: str) -> Any:
+def _payload(data: object, name: str) -> object:
     """Return what the data of an edge of rustworkx say: a number alone is its weight."""
     if isinstance(data, dict):
         return data.get(name)
     return data if name == "weight" and isinstance(data, Number) and not isinstance(data, bool) else None
 
 
-def _of_igraph(graph: Any) -> Parts:
+def _of_igraph(graph: Foreign) -> Parts:
     names = graph.vs["name"] if "name" in graph.vs.attributes() else None
     return graph.vcount(), _array(graph.get_edgelist()), names
 

@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> typing.Any:
+def __getattr__(name: str) -> object:
     if name in ("LinearRegression", "LogisticRegression"):
         return _sklearn.admit("quincunx.ldp._regression", name)
     raise AttributeError(f"module 'quincunx.ldp' has no attribute {name!r}")

@@ -12,6 +12,7 @@ from quincunx import _check, _csv
 from quincunx._npz import GZIP, unpacked
 from quincunx._progress import Progress
 from quincunx._summary import Summary
+from quincunx._types import Array, Facts
 from quincunx.ldp._histogram import HistogramModel
 from quincunx.ldp._scalar import GaussianModel
 from quincunx.privacy import (
@@ -23,6 +24,7 @@ from quincunx.privacy import (
     sensitivity,
 )
 from quincunx.privacy._command import declared_categories
+from quincunx.privacy._mechanism import Mechanism
 
 #: Lines that are read at a time; fits to more go by the summary.
 PIECE = 2**17
@@ -80,7 +82,7 @@ def ldp_command(
     >>> print(ldp_command("histogram", file, random_state=0).splitlines()[0].split()[:2])
     ['parameter', 'mean']
     """
-    parameters: dict[str, Any] = {"n_draws": n_draws, "random_state": random_state, "progress": progress}
+    parameters: Facts = {"n_draws": n_draws, "random_state": random_state, "progress": progress}
     _check.one_of(what, "what", ("histogram", "mean", "regression"))
     declared = None if categories is None or what != "histogram" else declared_categories(categories)
     released, later = _read(source, declared)
@@ -116,7 +118,7 @@ def ldp_command(
     return "\n".join(lines)
 
 
-def _read(source: Any, declared: Any) -> tuple[Any, Iterator[Any]]:
+def _read(source: Any, declared: object) -> tuple[Any, Iterator[Any]]:
     """Read a release in any of its formats, or a table of numbers or of the labels declared; and what follows of it."""
     in_pieces = isinstance(source, (str, os.PathLike)) and os.path.isfile(source)
     if isinstance(source, (str, os.PathLike)):
@@ -149,7 +151,9 @@ def _flat(released: Any) -> Any:
     return released[:, 0]
 
 
-def _mechanism(what: str, values: Any, epsilon: float, delta: float, bounds: Any, task: str, declared: Any) -> Any:
+def _mechanism(
+    what: str, values: Array, epsilon: float, delta: float, bounds: Any, task: str, declared: int | list[str] | None
+) -> Mechanism:
     if what == "histogram":
         if values.shape[1] > 1:
             return UnaryEncoding(epsilon, values.shape[1] if declared is None else declared)

@@ -18,6 +18,7 @@ from quincunx._inference import Array, Arrays, Facts, Floats, Run, Variable, par
 from quincunx._optional import require
 from quincunx._sklearn import Deferred, validation
 from quincunx._summary import Part, Summary, total
+from quincunx._types import Tags
 from quincunx.ldp._groups import (
     Group,
     LinearInputs,
@@ -635,8 +636,7 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
 
         {scored}
         """
-        mixin: Any = super()
-        return float(mixin.score(X, y, sample_weight))
+        return float(super().score(X, y, sample_weight))  # type: ignore[misc]
 
 
 @parameters
@@ -685,7 +685,7 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
 
     PUBLISHED: ClassVar = Regression.PUBLISHED | {"classes_": "released"}
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
@@ -777,8 +777,7 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
 
         {scored}
         """
-        mixin: Any = super()
-        return float(mixin.score(X, y, sample_weight))
+        return float(super().score(X, y, sample_weight))  # type: ignore[misc]
 
 
 def _with_summaries(x: object) -> bool:

@@ -12,7 +12,7 @@ Source: C. Loader (2000), Fast and accurate computation of binomial probabilitie
 """
 
 import math
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from quincunx import _check
 from quincunx._docs import sections
 
 _Array: TypeAlias = npt.NDArray[np.longdouble]
+_Long: TypeAlias = _Array | np.longdouble
 _ROUND = np.finfo(np.longdouble).eps
 _TINY = np.finfo(np.longdouble).tiny
 #: Numbers of clones looked at together.
@@ -32,7 +33,7 @@ _SERIES = ((1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360),
 _TWO_PI = 8 * np.arctan(np.longdouble(1))
 
 
-def _remainder(x: _Array) -> _Array:
+def _remainder(x: _Long) -> _Array:
     """Return log x! - (x log x - x)."""
     large = np.maximum(x, 32)
     series = np.zeros_like(large)
@@ -43,7 +44,7 @@ def _remainder(x: _Array) -> _Array:
     return remainders
 
 
-def _deviance(x: _Array, mean: Any) -> _Array:
+def _deviance(x: _Array, mean: _Long) -> _Array:
     """Return x log(x / mean) + mean - x."""
     v = (x - mean) / np.maximum(x + mean, _TINY)
     square = v * v
@@ -55,7 +56,7 @@ def _deviance(x: _Array, mean: Any) -> _Array:
     return deviance
 
 
-def _log_mass(k: _Array, n: Any, mean: Any, rest: Any) -> tuple[_Array, _Array]:
+def _log_mass(k: _Array, n: _Long, mean: _Long, rest: _Long) -> tuple[_Array, _Array]:
     """Return the log of the binomial mass at k of n with the means of k and of n - k, and a bound of its error.
 
     The bound allows for half a roundoff in one of the means, which are n in all.
@@ -87,7 +88,7 @@ def _clones(level: float, n: int, outside: float) -> list[tuple[_Array, _Array]]
     return found
 
 
-def _tail(clones: Any, first: Any) -> tuple[Any, Any]:
+def _tail(clones: np.longdouble, first: np.longdouble) -> tuple[np.longdouble, np.longdouble]:
     """Return P(A >= first), and a bound of its error: what is cut beyond eight deviations is 1e-14 of it."""
     last = min(float(clones), float(first) + 4 * math.sqrt(float(clones)) + 64)
     total = error = np.longdouble(0)

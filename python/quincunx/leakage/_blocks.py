@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from quincunx._types import Floats, Ints
 from quincunx.leakage._exact import ExactMatrix, log
 from quincunx.leakage._floats import FloatMatrix
 
@@ -45,7 +45,7 @@ class ChannelColumns:
 
     _ends: ExactMatrix | FloatMatrix
     n_inputs: int
-    guesses: npt.NDArray[np.int64]
+    guesses: Ints
 
     @classmethod
     def _of(cls, channel: Channel) -> ChannelColumns:
@@ -71,12 +71,12 @@ class ChannelColumns:
         return isinstance(self._ends, ExactMatrix)
 
     @property
-    def maxima(self) -> Any:
+    def maxima(self) -> Floats | tuple[Fraction, ...]:
         """The largest entry of each column."""
         return self._ends.floats[0] if self._ends.fractions is None else self._ends.fractions[0]
 
     @property
-    def minima(self) -> Any:
+    def minima(self) -> Floats | tuple[Fraction, ...]:
         """The smallest entry of each column."""
         return self._ends.floats[1] if self._ends.fractions is None else self._ends.fractions[1]
 
@@ -93,8 +93,9 @@ class ChannelColumns:
             ends: ExactMatrix | FloatMatrix = ExactMatrix((largest, tuple(map(min, self.minima, other.minima))))
             later = np.array([b > a for a, b in zip(self.maxima, other.maxima, strict=True)])
         else:
-            stacked = np.maximum(self.maxima, other.maxima), np.minimum(self.minima, other.minima)
-            ends, later = FloatMatrix(np.stack(stacked)), other.maxima > self.maxima
+            mine, its = self._ends.floats, other._ends.floats
+            stacked = np.stack((np.maximum(mine[0], its[0]), np.minimum(mine[1], its[1])))
+            ends, later = FloatMatrix(stacked), its[0] > mine[0]
         guesses = np.where(later, other.guesses + self.n_inputs, self.guesses)
         return ChannelColumns(ends, self.n_inputs + other.n_inputs, guesses)
 
@@ -153,7 +154,10 @@ class ChannelColumns:
         return self._ends.epsilon(_ENDS, None)
 
 
-def of_blocks(blocks: Iterable[Any], make: Any) -> ChannelColumns:
+T = TypeVar("T")
+
+
+def of_blocks(blocks: Iterable[T | ChannelColumns], make: Callable[[T], Channel]) -> ChannelColumns:
     """Return the columns of blocks of rows, of which one at a time is in memory; `make` makes a channel of one."""
     found = None
     for block in blocks:

@@ -6,16 +6,16 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._types import Floats
 from quincunx.graphs import Graph, automorphism_group, distances, sphere_sizes
 from quincunx.graphs._graph import GraphLike, IntArray
 from quincunx.leakage import _checks
-from quincunx.leakage._checks import FloatArray
 from quincunx.leakage._solver import Deadline, linear_program
 
 _KINDS = ("weakest-vertex", "sphere", "relaxation", "vertex", "vertex-sphere")
 
 
-def utility_bound(graph: GraphLike, epsilon: float, kind: str = "weakest-vertex") -> float | FloatArray:
+def utility_bound(graph: GraphLike, epsilon: float, kind: str = "weakest-vertex") -> float | Floats:
     """Return a bound of the chance that a private answer is guessed right.
 
     An epsilon-private channel on the graph, with a uniform prior on its vertices, has a Bayes vulnerability of at most
@@ -67,34 +67,34 @@ def utility_bound(graph: GraphLike, epsilon: float, kind: str = "weakest-vertex"
     return values if kind.startswith("vertex") else float(values.max())
 
 
-def powers(level: float, distance: FloatArray) -> FloatArray:
+def powers(level: float, distance: Floats) -> Floats:
     """Return exp(-level d), 1 at distance 0 and 0 at infinite distance whatever the level."""
     if level == math.inf:
-        here: FloatArray = (distance == 0).astype(np.float64)
+        here: Floats = (distance == 0).astype(np.float64)
         return here
     # A negative distance stands for none.
-    found: FloatArray = np.where(distance >= 0, np.exp(-level * np.maximum(distance, 0)), 0.0)
+    found: Floats = np.where(distance >= 0, np.exp(-level * np.maximum(distance, 0)), 0.0)
     return found
 
 
-def sphere_sums(graph: Graph, level: float) -> FloatArray:
+def sphere_sums(graph: Graph, level: float) -> Floats:
     """Return r_a for all vertices."""
     sizes = sphere_sizes(graph)
-    sums: FloatArray = sizes @ powers(level, np.arange(sizes.shape[1], dtype=np.float64))
+    sums: Floats = sizes @ powers(level, np.arange(sizes.shape[1], dtype=np.float64))
     return sums
 
 
-def _smallest_sphere_sums(graph: Graph, level: float) -> FloatArray:
+def _smallest_sphere_sums(graph: Graph, level: float) -> Floats:
     """Return 1 + c_a sum_d q^d over the radii d of spheres around a, c_a the size of the smallest."""
     sizes = sphere_sizes(graph)[:, 1:]
     q = powers(level, np.arange(1, sizes.shape[1] + 1, dtype=np.float64))
     smallest = np.where(sizes > 0, sizes, np.iinfo(np.int64).max).min(axis=1, initial=np.iinfo(np.int64).max)
     smallest = np.where((sizes > 0).any(axis=1), smallest, 0)
-    sums: FloatArray = 1 + smallest * ((sizes > 0) @ q)
+    sums: Floats = 1 + smallest * ((sizes > 0) @ q)
     return sums
 
 
-def kernel_quotient(graph: Graph, orbits: IntArray, level: float) -> tuple[FloatArray, FloatArray]:
+def kernel_quotient(graph: Graph, orbits: IntArray, level: float) -> tuple[Floats, Floats]:
     """Return K summed over orbits of columns, a row for each orbit, and the sizes of the orbits."""
     representatives = np.unique(orbits, return_index=True)[1]
     sizes = np.bincount(orbits).astype(np.float64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +11,12 @@ import numpy.typing as npt
 from quincunx import _check, _tables
 from quincunx._html import table_html
 from quincunx._tables import Axis
+from quincunx._types import Array, Axes, DataFrame, Floats
 from quincunx.graphs import AutomorphismGroup
 from quincunx.graphs._graph import GraphLike
 from quincunx.leakage import _checks, _levels, _measures
 from quincunx.leakage._blocks import ChannelColumns, of_blocks
-from quincunx.leakage._checks import Exact, FloatArray
+from quincunx.leakage._checks import Exact
 from quincunx.leakage._exact import ExactMatrix
 from quincunx.leakage._floats import FloatMatrix
 from quincunx.leakage._parts import leakage_doc
@@ -94,7 +95,7 @@ class Channel:
 
     def __init__(
         self,
-        matrix: Any,
+        matrix: npt.ArrayLike | DataFrame,
         *,
         inputs: Iterable[Hashable] | None = None,
         outputs: Iterable[Hashable] | None = None,
@@ -132,7 +133,7 @@ class Channel:
     @classmethod
     def from_mechanism(
         cls,
-        mechanism: Any,
+        mechanism: object,
         *,
         scores: npt.ArrayLike | None = None,
         inputs: Iterable[Hashable] | None = None,
@@ -188,7 +189,9 @@ class Channel:
         )
 
     @classmethod
-    def from_blocks(cls, blocks: Iterable[Any], *, atol: float = 1e-9, exact: bool = False) -> ChannelColumns:
+    def from_blocks(
+        cls, blocks: Iterable[ChannelColumns | npt.ArrayLike], *, atol: float = 1e-9, exact: bool = False
+    ) -> ChannelColumns:
         """Return what min-capacity, posterior vulnerability and privacy level need of a channel too large for memory.
 
         Parameters
@@ -223,7 +226,7 @@ class Channel:
         )
 
     @property
-    def matrix(self) -> FloatArray:
+    def matrix(self) -> Floats:
         """The entries in float64, read-only; those of an exact channel rounded to nearest."""
         return self._entries.floats
 
@@ -294,7 +297,7 @@ class Channel:
     def __matmul__(self, other: Channel) -> Channel:
         return self.compose(other) if isinstance(other, Channel) else NotImplemented
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> DataFrame:
         """Return the channel as a DataFrame, inputs in rows and outputs in columns; fractions if it is exact.
 
         Returns
@@ -308,10 +311,12 @@ class Channel:
             If pandas is not installed.
         """
         exact = self.fractions
-        values: Any = self.matrix.copy() if exact is None else np.array(exact, dtype=object).reshape(self.matrix.shape)
+        values: Array = (
+            self.matrix.copy() if exact is None else np.array(exact, dtype=object).reshape(self.matrix.shape)
+        )
         return _tables.to_pandas(values, (Axis("input", tuple(self.inputs)), Axis("output", tuple(self.outputs))))
 
-    def plot(self, ax: Any = None, *, cmap: str = "viridis") -> Any:
+    def plot(self, ax: Axes | None = None, *, cmap: str = "viridis") -> Axes:
         """Draw the probabilities as a picture, inputs downwards and outputs to the right.
 
         Parameters
@@ -358,7 +363,7 @@ class Channel:
         _channel(other, "other")
         return Channel._trusted(self._entries.kron(other._entries))
 
-    def posterior(self, prior: npt.ArrayLike | None = None) -> tuple[FloatArray, FloatArray]:
+    def posterior(self, prior: npt.ArrayLike | None = None) -> tuple[Floats, Floats]:
         """Return the distribution of the outputs, and of the input given each output.
 
         {prior}
@@ -432,7 +437,7 @@ class Channel:
         graph: GraphLike | None = None,
         prior: npt.ArrayLike | None = None,
         output_action: npt.ArrayLike | None = None,
-        out: FloatArray | None = None,
+        out: Floats | None = None,
         time_limit: float | None = None,
         threads: int | None = None,
     ) -> Symmetrization:
@@ -499,7 +504,7 @@ class Channel:
     def __hash__(self) -> int:
         return hash(self._entries)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Channel._trusted, (self._entries, self._inputs, self._outputs)
 
     def _repr_html_(self) -> str:

@@ -3,27 +3,26 @@
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._types import Array, Floats
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import GraphLike, as_graph
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 Exact: TypeAlias = tuple[tuple[Fraction, ...], ...]
 
 #: How far a prior may be from summing to 1.
 _PRIOR_ATOL = 1e-9
 
 
-def table(value: object, name: str) -> FloatArray:
+def table(value: object, name: str) -> Floats:
     """Return a matrix of real numbers as a C-contiguous array, not copied where it is one."""
     try:
         _check.fits(value, name)
-        array: npt.NDArray[Any] = np.asarray(value)
+        array: Array = np.asarray(value)
     except ValueError:
         raise ValueError(f"`{name}` must have rows of one length") from None
     if array.dtype.kind not in "iuf":
@@ -35,7 +34,7 @@ def table(value: object, name: str) -> FloatArray:
     return _check.laid_out(array, np.float64)
 
 
-def stochastic(value: object, atol: float, normalize: bool) -> FloatArray:
+def stochastic(value: object, atol: float, normalize: bool) -> Floats:
     """Return a channel's matrix as a read-only copy, or raise naming the first wrong entry or row."""
     matrix = table(value, "matrix")
     if normalize:
@@ -89,14 +88,14 @@ def stochastic_exact(value: object) -> Exact:
     return rows
 
 
-def distribution(value: object, name: str) -> FloatArray:
+def distribution(value: object, name: str) -> Floats:
     """Return probabilities that sum to 1."""
     if isinstance(value, Sequence) and any(isinstance(p, (str, Fraction)) for p in value):
         value = [
             float(fraction(p, name, f"at index {x}")) if isinstance(p, str) else float(p) for x, p in enumerate(value)
         ]
     _check.fits(value, name)
-    values: npt.NDArray[Any] = np.asarray(value)
+    values: Array = np.asarray(value)
     if values.dtype.kind not in "iuf":
         raise TypeError(f"`{name}` must hold real numbers, got dtype {values.dtype}")
     if values.ndim != 1 or not values.size:
@@ -112,7 +111,7 @@ def distribution(value: object, name: str) -> FloatArray:
     return values
 
 
-def prior(value: object, n: int) -> FloatArray:
+def prior(value: object, n: int) -> Floats:
     """Return a prior on n inputs; None is uniform."""
     if value is None:
         _check.room(16 * n, "a prior")
@@ -147,7 +146,7 @@ def prior_exact(value: object, n: int) -> tuple[Fraction, ...]:
     return fractions
 
 
-def gain(value: object, n: int) -> FloatArray:
+def gain(value: object, n: int) -> Floats:
     """Return a gain function as an array of shape (guesses, n), entries finite and at least 0."""
     values = table(value, "gain")
     if values.shape[1] != n:

@@ -11,16 +11,16 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._types import Floats
 from quincunx.graphs import AutomorphismGroup
 from quincunx.graphs._graph import IntArray
 from quincunx.leakage import _checks, _symmetry
-from quincunx.leakage._checks import Exact, FloatArray
+from quincunx.leakage._checks import Exact
 from quincunx.leakage._floats import FloatMatrix
 from quincunx.privacy._rational import log_upwards, upwards
 
@@ -160,7 +160,7 @@ class ExactMatrix:
 
     def __init__(self, fractions: Exact) -> None:
         self.fractions = fractions
-        self.floats: FloatArray = np.array([[float(entry) for entry in row] for row in fractions])
+        self.floats: Floats = np.array([[float(entry) for entry in row] for row in fractions])
         self.floats.setflags(write=False)
 
     # ---- combination
@@ -182,7 +182,7 @@ class ExactMatrix:
         weights = _checks.prior_exact(prior, len(self.fractions))
         return [[p * c for p, c in zip(weights, column, strict=True)] for column in zip(*self.fractions, strict=True)]
 
-    def posterior(self, prior: npt.ArrayLike | None) -> tuple[FloatArray, FloatArray]:
+    def posterior(self, prior: npt.ArrayLike | None) -> tuple[Floats, Floats]:
         joint = self._joint(prior)
         sums = [sum(row, _NOTHING) for row in joint]
         inners = [
@@ -202,7 +202,7 @@ class ExactMatrix:
         group: AutomorphismGroup,
         words: tuple[int, int] | None,
         action: IntArray | None,
-        out: FloatArray | None,
+        out: Floats | None,
         threads: int,
     ) -> "ExactMatrix":
         if out is not None:
@@ -233,7 +233,7 @@ class ExactMatrix:
         outputs = [sum(row, _NOTHING) / total for row in joint]
         return divergence(found, [p / total * output for output in outputs for p in weights], divisor=None)
 
-    def capacity(self, tol: float) -> tuple[float, float, FloatArray, int]:
+    def capacity(self, tol: float) -> tuple[float, float, Floats, int]:
         """Bound the capacity by what the best prior of the floats gives exactly."""
         steps = 0
         for sharper in _SHARPER:
@@ -269,7 +269,7 @@ class ExactMatrix:
     def renyi(self, edges: IntArray, alpha: float, threads: int | None) -> float:
         return self._over_edges(edges, threads, partial(divergence, alpha=alpha))
 
-    def metric_epsilon(self, metric: Any, threads: int | None) -> float:
+    def metric_epsilon(self, metric: npt.ArrayLike, threads: int | None) -> float:
         _check.threads(threads)
         table, level = np.asarray(metric, dtype=object), 0.0
         for h, p in enumerate(self.fractions):
@@ -285,5 +285,5 @@ class ExactMatrix:
     def __hash__(self) -> int:
         return hash(self.fractions)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return ExactMatrix, (self.fractions,)

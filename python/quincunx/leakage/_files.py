@@ -4,11 +4,11 @@ import json as json_module
 import os
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from quincunx import _csv, graphs
+from quincunx._types import Facts
 from quincunx.graphs import Graph
 from quincunx.leakage._channel import Channel
 
@@ -94,7 +94,7 @@ def _is_entry(text: str) -> bool:
     return True
 
 
-def _entry(text: str, place: str, exact: bool) -> Any:
+def _entry(text: str, place: str, exact: bool) -> Fraction | float:
     try:
         return Fraction(text) if exact else float(text)
     except (ValueError, ZeroDivisionError):
@@ -169,7 +169,7 @@ def leakage_command(
     epsilon = None if on is None else channel.dp_epsilon(on)
     averaged = channel.symmetrize(on) if symmetrize and on is not None else None
     if json:
-        facts: dict[str, Any] = {
+        facts: Facts = {
             "inputs": channel.n_inputs,
             "outputs": channel.n_outputs,
             "graph": graph,
@@ -193,7 +193,7 @@ def leakage_command(
     return "\n".join(lines) if averaged is None else "\n".join([*lines, "", str(averaged)])
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     """Return a value with infinities as strings, which JSON has no number for."""
     if isinstance(value, dict):
         return {name: _finite(entry) for name, entry in value.items()}

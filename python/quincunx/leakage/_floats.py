@@ -1,16 +1,16 @@
 """Channels of floats: figures in float64 by the compiled module, good to a few units in the last place."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _aside, _check, _core
+from quincunx._types import Floats
 from quincunx.graphs import AutomorphismGroup
 from quincunx.graphs._graph import IntArray
 from quincunx.leakage import _checks, _symmetry
-from quincunx.leakage._checks import FloatArray
 
 if TYPE_CHECKING:
     from quincunx.leakage._exact import ExactMatrix
@@ -27,7 +27,7 @@ class FloatMatrix:
     #: There are no exact entries.
     fractions = None
 
-    def __init__(self, floats: FloatArray) -> None:
+    def __init__(self, floats: Floats) -> None:
         self.floats = floats.view()
         self.floats.setflags(write=False)
 
@@ -41,7 +41,7 @@ class FloatMatrix:
         whole = (_aside.apart if is_long else _aside.aside)(np.kron, self.floats, other.floats)
         return FloatMatrix(whole.astype(np.float64, copy=False))
 
-    def posterior(self, prior: npt.ArrayLike | None) -> tuple[FloatArray, FloatArray]:
+    def posterior(self, prior: npt.ArrayLike | None) -> tuple[Floats, Floats]:
         joint = (_checks.prior(prior, len(self.floats))[:, None] * self.floats).T
         outer = joint.sum(axis=1)
         inners = np.zeros_like(joint)
@@ -60,7 +60,7 @@ class FloatMatrix:
         group: AutomorphismGroup,
         words: tuple[int, int] | None,
         action: IntArray | None,
-        out: FloatArray | None,
+        out: Floats | None,
         threads: int,
     ) -> "FloatMatrix":
         return FloatMatrix(_symmetry.average(self.floats, group, words, action, out, threads))
@@ -83,7 +83,7 @@ class FloatMatrix:
     def mutual_information(self, prior: npt.ArrayLike | None) -> float:
         return _core.mutual_information(self.floats, _checks.prior(prior, len(self.floats)))
 
-    def capacity(self, tol: float) -> tuple[float, float, FloatArray, int]:
+    def capacity(self, tol: float) -> tuple[float, float, Floats, int]:
         return _core.shannon_capacity(self.floats, tol, MOST_STEPS)
 
     # ---- privacy
@@ -101,8 +101,8 @@ class FloatMatrix:
     def renyi(self, edges: IntArray, alpha: float, threads: int | None) -> float:
         return _core.channel_renyi(self.floats, edges, alpha, _check.threads(threads))
 
-    def metric_epsilon(self, metric: Any, threads: int | None) -> float:
-        distances = _check.laid_out(metric, np.float64)
+    def metric_epsilon(self, metric: npt.ArrayLike, threads: int | None) -> float:
+        distances = _check.laid_out(np.asarray(metric), np.float64)
         return _core.metric_epsilon(self.floats, distances, _check.threads(threads))
 
     def promise(self, edges: IntArray) -> float:
@@ -119,5 +119,5 @@ class FloatMatrix:
     def __hash__(self) -> int:
         return hash((self.floats.shape, self.floats.tobytes()))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return FloatMatrix, (self.floats,)

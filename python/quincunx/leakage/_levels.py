@@ -6,9 +6,10 @@ privacy using metrics, PETS.
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from quincunx import _check
 from quincunx.graphs._graph import GraphLike
@@ -112,7 +113,7 @@ def renyi_dp(self: "Channel", graph: GraphLike, alpha: float, *, threads: int | 
 
 
 @leakage_doc
-def metric_epsilon(self: "Channel", metric: Any, *, threads: int | None = None) -> float:
+def metric_epsilon(self: "Channel", metric: "npt.ArrayLike | GraphLike", *, threads: int | None = None) -> float:
     """Return the least epsilon with ``|ln C[h, k] - ln C[l, k]| <= epsilon d(h, l)`` for all pairs of inputs.
 
     Parameters
@@ -151,7 +152,7 @@ def metric_epsilon(self: "Channel", metric: Any, *, threads: int | None = None) 
         u, v = (int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
         found = f"{distances[u, v]} and {distances[v, u]} for the pair ({u}, {v})"
         raise ValueError(f"`metric` must be symmetric and at least 0, got {found}")
-    return self._entries.metric_epsilon(metric, threads)
+    return self._entries.metric_epsilon(metric, threads)  # type: ignore[arg-type]
 
 
 @leakage_doc

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._types import Floats
 from quincunx.errors import ConvergenceWarning
 from quincunx.leakage import _checks
-from quincunx.leakage._checks import FloatArray
 from quincunx.leakage._exact import log, outward
 from quincunx.leakage._parts import leakage_doc
 
@@ -28,7 +28,7 @@ class CapacityResult(NamedTuple):
 
     lower: float
     upper: float
-    prior: FloatArray
+    prior: Floats
     iterations: int
 
 

@@ -12,15 +12,15 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._aside import aside
+from quincunx._types import Floats, Ints
 from quincunx.graphs import AutomorphismGroup, Graph, automorphism_group, distances, sphere_sizes
 from quincunx.graphs._graph import GraphLike
 from quincunx.leakage import _checks
 from quincunx.leakage._bounds import kernel_quotient, powers
 from quincunx.leakage._channel import Channel
-from quincunx.leakage._checks import FloatArray
 from quincunx.leakage._floats import FloatMatrix
 from quincunx.leakage._parts import leakage_doc
-from quincunx.leakage._program import graph_program, hamming_program, solve
+from quincunx.leakage._program import Program, Solution, graph_program, hamming_program, solve
 from quincunx.leakage._solver import Deadline
 from quincunx.leakage._symmetry import as_hamming, hamming_distances
 
@@ -63,7 +63,7 @@ class OptimalMechanism:
 
     def __init__(
         self,
-        matrix: Callable[[], FloatArray],
+        matrix: Callable[[], Floats],
         utility: float,
         dual_bound: float,
         method: str,
@@ -180,18 +180,11 @@ def optimal_mechanism(
         raise ValueError(f"`method` must be one that applies, got {method!r}: see the notes of optimal_mechanism")
     if words is not None:
         solution = solve(program := hamming_program(*words), level, end)
-        return OptimalMechanism(
-            partial(_by_distance, solution.values, *words),
-            solution.utility,
-            solution.dual_bound,
-            "linear program",
-            len(program.objective),
-            len(program.below),
-        )
+        return _of_program(partial(_by_distance, solution.values, *words), solution, program)
     return _linear_program(graph, level, weights, worth, uniform, use_symmetry, end)
 
 
-def _separate(graph: Graph, level: float, weights: FloatArray, worth: FloatArray | None) -> OptimalMechanism:
+def _separate(graph: Graph, level: float, weights: Floats, worth: Floats | None) -> OptimalMechanism:
     """One best guess for each class of inputs that must look alike: components at level 0, single inputs else."""
     n = graph.num_vertices
     _check.room(16 * n * (n if worth is None else len(worth)), "the channel")
@@ -215,26 +208,26 @@ def _separate(graph: Graph, level: float, weights: FloatArray, worth: FloatArray
 # The channel of an answer is made when it is first asked for; these functions can be pickled with it.
 
 
-def _certain(outputs: npt.NDArray[np.int64], count: int) -> FloatArray:
+def _certain(outputs: Ints, count: int) -> Floats:
     table = np.zeros((len(outputs), count))
     table[np.arange(len(outputs)), outputs] = 1.0
     return table
 
 
-def _by_distance(values: FloatArray, length: int, alphabet_size: int) -> FloatArray:
-    found: FloatArray = values[hamming_distances(length, alphabet_size)]
+def _by_distance(values: Floats, length: int, alphabet_size: int) -> Floats:
+    found: Floats = values[hamming_distances(length, alphabet_size)]
     return found
 
 
-def _hamming_kernel(best: float, level: float, length: int, alphabet_size: int) -> FloatArray:
+def _hamming_kernel(best: float, level: float, length: int, alphabet_size: int) -> Floats:
     return best * powers(level, hamming_distances(length, alphabet_size).astype(np.float64))
 
 
-def _scaled_kernel(best: float, graph: Graph, level: float) -> FloatArray:
+def _scaled_kernel(best: float, graph: Graph, level: float) -> Floats:
     return best * _kernel(graph, level)
 
 
-def _weighted_kernel(graph: Graph, level: float, weights: FloatArray) -> FloatArray:
+def _weighted_kernel(graph: Graph, level: float, weights: Floats) -> Floats:
     return _rows_to_one(_kernel(graph, level) * weights)
 
 
@@ -244,12 +237,7 @@ def _closed_form(graph: Graph, level: float, words: tuple[int, int] | None) -> O
     if words is not None:
         length, alphabet_size = words
         best = (1 + (alphabet_size - 1) * q) ** -length
-        return OptimalMechanism(
-            partial(_hamming_kernel, best, level, length, alphabet_size),
-            best,
-            best,
-            "closed form",
-        )
+        return OptimalMechanism(partial(_hamming_kernel, best, level, length, alphabet_size), best, best, "closed form")
     sizes = sphere_sizes(graph)
     if (sizes != sizes[0]).any():
         return None
@@ -257,20 +245,20 @@ def _closed_form(graph: Graph, level: float, words: tuple[int, int] | None) -> O
     return OptimalMechanism(partial(_scaled_kernel, best, graph, level), best, best, "closed form")
 
 
-def _kernel(graph: Graph, level: float) -> FloatArray:
+def _kernel(graph: Graph, level: float) -> Floats:
     _check.room(40 * graph.num_vertices**2, "the channel")
     return powers(level, distances(graph).astype(np.float64))
 
 
-def _colors(weights: FloatArray) -> npt.NDArray[np.int64]:
+def _colors(weights: Floats) -> Ints:
     return np.unique(weights, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def _group(graph: Graph, weights: FloatArray, uniform: bool, end: Deadline) -> AutomorphismGroup:
+def _group(graph: Graph, weights: Floats, uniform: bool, end: Deadline) -> AutomorphismGroup:
     return automorphism_group(graph, None if uniform else _colors(weights), time_limit=end.left())
 
 
-def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
+def _solved(matrix: Floats, right: Floats) -> Floats | None:
     """Solve equations with one step of refinement; None if they do not hold closely enough or a value is negative."""
     try:
         found = aside(np.linalg.solve, matrix, right)
@@ -280,13 +268,11 @@ def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
     residual = np.abs(matrix @ found - right).max()
     if not residual <= _RESIDUAL * max(1.0, float(np.abs(right).max())) or not found.min() >= -_NEGATIVE:
         return None
-    values: FloatArray = np.maximum(found, 0.0)
+    values: Floats = np.maximum(found, 0.0)
     return values
 
 
-def _weighting(
-    graph: Graph, level: float, weights: FloatArray, uniform: bool, end: Deadline
-) -> OptimalMechanism | None:
+def _weighting(graph: Graph, level: float, weights: Floats, uniform: bool, end: Deadline) -> OptimalMechanism | None:
     """K diag(w) with K w = 1, proved best by y with K y = prior."""
     orbits = _group(graph, weights, uniform, end).orbits
     quotient, sizes = kernel_quotient(graph, orbits, level)
@@ -302,26 +288,20 @@ def _weighting(
     return OptimalMechanism(partial(_weighted_kernel, graph, level, w[orbits]), utility, bound, "weighting")
 
 
-def _proved(quotient: FloatArray, sizes: FloatArray, prior: FloatArray, prices: FloatArray) -> float:
+def _proved(quotient: Floats, sizes: Floats, prior: Floats, prices: Floats) -> float:
     """Bound every channel by prices of the orbits: K y >= (1 - slack) prior gives sum(y) / (1 - slack)."""
     y = np.maximum(prices, 0.0) / sizes
     cover = float((quotient @ y / np.maximum(prior, 1e-300))[prior > 0].min(initial=1.0))
     return float(sizes @ y) / min(cover, 1.0) if cover > 0 else 1.0
 
 
-def _rows_to_one(matrix: FloatArray) -> FloatArray:
-    scaled: FloatArray = matrix / matrix.sum(axis=1, keepdims=True)
+def _rows_to_one(matrix: Floats) -> Floats:
+    scaled: Floats = matrix / matrix.sum(axis=1, keepdims=True)
     return scaled
 
 
 def _linear_program(
-    graph: Graph,
-    level: float,
-    weights: FloatArray,
-    worth: FloatArray | None,
-    uniform: bool,
-    use_symmetry: bool,
-    end: Deadline,
+    graph: Graph, level: float, weights: Floats, worth: Floats | None, uniform: bool, use_symmetry: bool, end: Deadline
 ) -> OptimalMechanism:
     n = graph.num_vertices
     _check.room(40 * n * (n if worth is None else len(worth)), "the linear program")
@@ -344,17 +324,15 @@ def _linear_program(
         quotient, sizes = kernel_quotient(graph, orbits, level)
         proved = partial(_proved, quotient, sizes, weights[np.unique(orbits, return_index=True)[1]])
     solution = solve(program, level, end, proved)
-    return OptimalMechanism(
-        partial(np.take, solution.values, labels),
-        solution.utility,
-        solution.dual_bound,
-        "linear program",
-        len(program.objective),
-        len(program.below),
-    )
+    return _of_program(partial(np.take, solution.values, labels), solution, program)
 
 
-def _keeps(worth: FloatArray, group: AutomorphismGroup) -> bool:
+def _of_program(make: Callable[[], Floats], solution: Solution, program: Program) -> OptimalMechanism:
+    size = len(program.objective), len(program.below)
+    return OptimalMechanism(make, solution.utility, solution.dual_bound, "linear program", *size)
+
+
+def _keeps(worth: Floats, group: AutomorphismGroup) -> bool:
     """Whether a gain is the same for permuted guesses and inputs."""
     n = group.num_points
     return worth.shape == (n, n) and all(np.array_equal(worth[np.ix_(p, p)], worth) for p in group.generators)

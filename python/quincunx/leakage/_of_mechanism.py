@@ -8,20 +8,21 @@ above b; no leakage and no privacy level is changed by that.
 
 import itertools
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
+from quincunx._types import Floats
 from quincunx.privacy import noise as laws
 
 #: Unary encoding of k categories has 2^k outputs, of which subsets are a part.
 _MOST_BITS = 16
 
-Rows = tuple[Any, Sequence[Hashable], Sequence[Hashable]]
+Rows = tuple[Floats | list[list[Fraction]], Sequence[Hashable], Sequence[Hashable]]
 
 
-def rows_of(mechanism: Any, scores: Any, exact: bool) -> Rows:
+def rows_of(mechanism: object, scores: npt.ArrayLike | None, exact: bool) -> Rows:
     """Return the matrix of a mechanism, or of its noise, and what its rows and columns are."""
     law = getattr(mechanism, "noise", mechanism)
     if isinstance(law, laws.ExponentialChoice) != (scores is not None):
@@ -57,7 +58,9 @@ def _response(law: laws.RandomizedResponseNoise | laws.GeneralizedRandomizedResp
     return np.where(np.eye(categories, dtype=bool), float(keep), float(other)), names, names
 
 
-def _names(law: Any) -> Sequence[Hashable]:
+def _names(
+    law: laws.RandomizedResponseNoise | laws.GeneralizedRandomizedResponseNoise | laws.UnaryEncodingNoise,
+) -> Sequence[Hashable]:
     """Return the declared categories."""
     return range(law.categories) if isinstance(law.categories, int) else tuple(law.categories)
 
@@ -84,7 +87,7 @@ def _geometric(law: laws.GeometricNoise) -> Rows:
     return matrix, values.tolist(), values.tolist()
 
 
-def _exponential(law: laws.ExponentialChoice, scores: Any) -> Rows:
+def _exponential(law: laws.ExponentialChoice, scores: npt.ArrayLike | None) -> Rows:
     table = np.asarray(scores)
     if table.ndim != 2:
         raise ValueError(f"`scores` must have shape (n_inputs, n_outputs), got {table.shape}")
@@ -100,8 +103,8 @@ def labels(names: Iterable[Hashable] | None, usual: Sequence[Hashable]) -> Itera
     return None if list(usual) == list(range(len(usual))) else usual
 
 
-def as_floats(matrix: Any) -> npt.NDArray[np.float64]:
+def as_floats(matrix: Floats | list[list[Fraction]]) -> Floats:
     """Return rows that sum to one within a rounding."""
     found = np.asarray(matrix, dtype=np.float64)
-    rows: npt.NDArray[np.float64] = found / found.sum(axis=1, keepdims=True)
+    rows: Floats = found / found.sum(axis=1, keepdims=True)
     return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -76,7 +76,6 @@ def plot_symmetrization(
     columns = order if square else np.arange(symmetrization.channel.n_outputs)
     ends = np.cumsum(np.bincount(orbits))[:-1] - 0.5
     largest = float(symmetrization.original.matrix.max())
-    image: Any = None
     for axis, channel, title in zip(
         axes, (symmetrization.original, symmetrization.channel), ("before", "after"), strict=True
     ):
@@ -113,10 +112,7 @@ def plot_channel(channel: Channel, ax: Axes | None, cmap: str) -> Axes:
 
 @sections
 def plot_utility(
-    graph: GraphLike,
-    epsilons: npt.ArrayLike,
-    prior: npt.ArrayLike | None = None,
-    ax: Axes | None = None,
+    graph: GraphLike, epsilons: npt.ArrayLike, prior: npt.ArrayLike | None = None, ax: Axes | None = None
 ) -> Axes:
     """Draw the best utility on a graph against the privacy level, with its bound.
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from quincunx._types import Floats, Ints
 from quincunx.errors import ConvergenceError
-from quincunx.leakage._checks import FloatArray
 from quincunx.leakage._solver import Deadline, linear_program
 
-IntVector = npt.NDArray[np.int64]
+IntVector = Ints
 
 #: Least share of a row that the scale of a variable stands for, and the tolerances of values and of multipliers.
 _ATTEMPTS = ((1e-6, 1e-10, 1e-10), (1e-2, 1e-8, 1e-10), (1e-2, 1e-7, 1e-7), (1e-4, 1e-7, 1e-7))
@@ -34,22 +34,22 @@ class Program:
     """A reduced program: variable j stands for all pairs with label j."""
 
     #: Objective, in units of M.
-    objective: FloatArray
+    objective: Floats
     #: The orbit of inputs each variable belongs to, and how many outputs of a row have this variable.
     row: IntVector
-    count: FloatArray
+    count: Floats
     #: Pairs (i, j) of variables with M_i <= exp(epsilon) M_j.
     below: IntVector
     above: IntVector
     #: Distance between input and output: the scale of a variable is exp(-epsilon * distance).
-    distance: FloatArray
+    distance: Floats
 
 
 @dataclass(frozen=True)
 class Solution:
     """Values of the variables that satisfy everything, what they are worth, and what nothing can exceed."""
 
-    values: FloatArray
+    values: Floats
     utility: float
     dual_bound: float
 
@@ -77,8 +77,8 @@ def graph_program(
     orbits: IntVector,
     columns: IntVector,
     edges: IntVector,
-    weights: FloatArray,
-    distance: FloatArray,
+    weights: Floats,
+    distance: Floats,
 ) -> Program:
     """Return the program for labelled pairs (input, output).
 
@@ -106,9 +106,7 @@ def graph_program(
     return Program(objective, row, count, below[distinct], above[distinct], distance.ravel()[first])
 
 
-def solve(
-    program: Program, epsilon: float, end: Deadline, proved: Callable[[FloatArray], float] | None = None
-) -> Solution:
+def solve(program: Program, epsilon: float, end: Deadline, proved: Callable[[Floats], float] | None = None) -> Solution:
     """Solve a program by HiGHS, and repair the answer to obey every inequality and the multipliers to bound it.
 
     `proved` may give another bound, from the prices of the rows.
@@ -141,8 +139,8 @@ def _attempt(
     floor: float,
     primal: float,
     dual: float,
-    proved: Callable[[FloatArray], float] | None,
-) -> tuple[FloatArray, float]:
+    proved: Callable[[Floats], float] | None,
+) -> tuple[Floats, float]:
     """Return values that satisfy everything, and a bound of the objective."""
     from scipy.sparse import csr_array
 
@@ -183,7 +181,7 @@ def _attempt(
     return values, bound if proved is None else min(bound, proved(-unit * found.prices))
 
 
-def _feasible(program: Program, values: FloatArray, epsilon: float, rows: int) -> FloatArray:
+def _feasible(program: Program, values: Floats, epsilon: float, rows: int) -> Floats:
     """Make rows sum to 1 and mix in as much of the uniform channel as the worst violated inequality needs."""
     sums = np.bincount(program.row, weights=program.count * values, minlength=rows)
     if not sums.min() > 0:
@@ -196,5 +194,5 @@ def _feasible(program: Program, values: FloatArray, epsilon: float, rows: int) -
     if worst <= 0:
         return values
     share = worst / (worst + np.expm1(epsilon) / outputs)
-    mixed: FloatArray = (1 - share) * values + share / outputs
+    mixed: Floats = (1 - share) * values + share / outputs
     return mixed

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _child
+from quincunx._types import Facts, Floats
 
 # Entries of the matrices of a program that is solved in tens of milliseconds.
 _SMALL = 3000
@@ -48,9 +48,9 @@ class Deadline:
 class Found:
     """The values of the variables, and the multipliers of the inequalities (at most zero) and of the equations."""
 
-    x: npt.NDArray[np.float64]
-    marginals: npt.NDArray[np.float64]
-    prices: npt.NDArray[np.float64]
+    x: Floats
+    marginals: Floats
+    prices: Floats
 
 
 def linear_program(end: Deadline, **program: Any) -> Found:
@@ -67,7 +67,7 @@ def linear_program(end: Deadline, **program: Any) -> Found:
     raise found
 
 
-def _solve(program: dict[str, Any], seconds: float | None) -> Found | Exception:
+def _solve(program: Facts, seconds: float | None) -> Found | Exception:
     from scipy.optimize import linprog
 
     options = program.pop("options", {}) | ({} if seconds is None else {"time_limit": seconds})
@@ -80,7 +80,7 @@ def _solve(program: dict[str, Any], seconds: float | None) -> Found | Exception:
     return Found(*(np.asarray(part) for part in (found.x, found.ineqlin.marginals, found.eqlin.marginals)))
 
 
-def _solve_in_child(program: dict[str, Any], end: Deadline) -> Found | Exception:
+def _solve_in_child(program: Facts, end: Deadline) -> Found | Exception:
     with tempfile.TemporaryDirectory(prefix="quincunx-") as folder:
         Path(folder, "program").write_bytes(pickle.dumps((program, end.left())))
         with open(Path(folder, "told"), "w+", encoding="utf-8", errors="replace") as told:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._types import Array, Facts, Floats
 from quincunx.graphs import AutomorphismGroup, Graph, automorphism_group
 from quincunx.graphs._graph import GraphLike, IntArray
 from quincunx.leakage import _checks, _symmetry
 from quincunx.leakage._channel import Channel
-from quincunx.leakage._checks import FloatArray
 
 #: What is proved of a property of the averaged channel.
 PROVED, OPEN, FALSE = "proved", "not guaranteed", "false"
@@ -28,7 +27,7 @@ def symmetrize(
     graph: GraphLike | None,
     prior: npt.ArrayLike | None,
     output_action: npt.ArrayLike | None,
-    out: FloatArray | None,
+    out: Floats | None,
     time_limit: float | None,
     threads: int | None,
 ) -> Symmetrization:
@@ -78,7 +77,7 @@ def _output_action(value: npt.ArrayLike | None, group: AutomorphismGroup, channe
     return action
 
 
-def _target(out: FloatArray | None, channel: Channel) -> FloatArray | None:
+def _target(out: Floats | None, channel: Channel) -> Floats | None:
     if out is None:
         return None
     if not isinstance(out, np.ndarray) or out.dtype != np.float64:
@@ -153,7 +152,7 @@ class Symmetrization:
         self._prior, self._acts_alike, self._threads = prior, acts_alike, threads
 
     @property
-    def prior(self) -> FloatArray:
+    def prior(self) -> Floats:
         """The prior for which leakage is compared."""
         return _checks.prior(self._prior, self.original.n_inputs)
 
@@ -241,11 +240,11 @@ class Symmetrization:
         where = "" if self.graph is not None else ", on every graph of which the group consists of automorphisms"
         return PROVED, f"automorphisms map neighbors to neighbors, and every level is (quasi-)convex{where}"
 
-    def _entries(self, channel: Channel) -> Any:
+    def _entries(self, channel: Channel) -> Array:
         """Return the entries, exact ones as an array of objects."""
         return channel.matrix if channel.fractions is None else np.array(channel.fractions, dtype=object)
 
-    def _weights(self) -> Any:
+    def _weights(self) -> Array:
         """Return the prior, exact where the channel is."""
         n, exact = self.original.n_inputs, self.original.is_exact
         return np.array(_checks.prior_exact(self._prior, n), dtype=object) if exact else self.prior
@@ -324,7 +323,7 @@ class Symmetrization:
         lines += [f"{name:<19} {value}: {reason}" for name, (value, reason) in self._findings.items()]
         return "\n".join(lines)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Facts:
         """Return the report as words and numbers that JSON can hold; fractions as strings.
 
         Returns
@@ -336,7 +335,9 @@ class Symmetrization:
             return str(value) if isinstance(value, Fraction) else value
 
         fractions = self.channel.fractions
-        rows: Any = self.channel.matrix.tolist() if fractions is None else [[str(e) for e in row] for row in fractions]
+        rows: list[list[float | str]] = (
+            self.channel.matrix.tolist() if fractions is None else [[str(e) for e in row] for row in fractions]
+        )
         return {
             "group_order": str(self.group_order),
             "orbits": self.orbits.tolist(),
@@ -359,7 +360,7 @@ class Symmetrization:
         return f"<Symmetrization of {self.channel!r}: {words or 'everything proved'}>"
 
 
-def _off_diagonal_maximum(entries: Any, close: float = 0.0) -> int | None:
+def _off_diagonal_maximum(entries: Array, close: float = 0.0) -> int | None:
     """Return the first column whose maximum exceeds its diagonal entry, None if there is none."""
     maxima, diagonal = entries.max(axis=0), np.diagonal(entries)
     beyond = maxima > (diagonal if entries.dtype == object else diagonal * (1 + close))

@@ -4,12 +4,12 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _core
+from quincunx._types import Floats, Ints
 from quincunx.graphs import AutomorphismGroup, Graph, Orbitals, hamming
 from quincunx.graphs._graph import IntArray
-from quincunx.leakage._checks import Exact, FloatArray
+from quincunx.leakage._checks import Exact
 
 
 def as_hamming(graph: Graph) -> tuple[int, int] | None:
@@ -58,7 +58,7 @@ def as_hamming_group(group: AutomorphismGroup) -> tuple[int, int] | None:
     return None
 
 
-def hamming_distances(length: int, alphabet_size: int) -> npt.NDArray[np.int64]:
+def hamming_distances(length: int, alphabet_size: int) -> Ints:
     """Return the table of distances between all words."""
     one = 1 - np.eye(alphabet_size, dtype=np.int64)
     table = np.zeros((1, 1), dtype=np.int64)
@@ -77,13 +77,13 @@ def pair_orbits(group: AutomorphismGroup, output_action: IntArray | None) -> Orb
 
 
 def average(
-    matrix: FloatArray,
+    matrix: Floats,
     group: AutomorphismGroup,
     words: tuple[int, int] | None,
     output_action: IntArray | None,
-    out: FloatArray | None,
+    out: Floats | None,
     threads: int,
-) -> FloatArray:
+) -> Floats:
     """Return the average of a matrix over a group."""
     target = np.empty_like(matrix) if out is None else out
     if words is not None and output_action is None:

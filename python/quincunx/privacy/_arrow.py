@@ -11,6 +11,7 @@ import numpy as np
 
 from quincunx import _check
 from quincunx._optional import require
+from quincunx._types import DataFrame
 
 #: Bytes that a value takes, at the least, until it is a number: itself, and its text, its words and lines of them.
 _OF_VALUE = 20
@@ -20,7 +21,7 @@ _PLAIN = {"PLAIN", "RLE", "BIT_PACKED", "DELTA_LENGTH_BYTE_ARRAY"}
 _WHAT = "what it unpacks to"
 
 
-def read_arrow(name: str, ending: str) -> Any:
+def read_arrow(name: str, ending: str) -> DataFrame:
     """Return the data frame of a file of parquet or feather, if memory has room for it and its text."""
     pandas = require("pandas", "pandas")
     require("pyarrow", "parquet")

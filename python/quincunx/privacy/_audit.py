@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._progress import Progress, reporting
+from quincunx._types import Array, Floats
 from quincunx.errors import TooLargeError
-from quincunx.privacy._law import Array, Floats
 from quincunx.privacy._mechanism import Mechanism
 
 BLOCK = 2**20  # numbers drawn at a time

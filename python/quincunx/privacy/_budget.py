@@ -9,11 +9,12 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from operator import and_
-from typing import Any, Literal, NoReturn
+from typing import Literal, NoReturn
 
 from quincunx import _check
 from quincunx._docs import assembled
 from quincunx._html import table_html
+from quincunx._types import Facts
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._composition import Part
 from quincunx.privacy._filters import (
@@ -462,7 +463,7 @@ class Budget:
         """
         return self._rule.room(self._ledger.read(user))
 
-    def accounts(self) -> list[dict[str, Any]]:
+    def accounts(self) -> list[Facts]:
         """Return all accounts.
 
         Returns

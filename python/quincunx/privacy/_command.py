@@ -11,6 +11,7 @@ from quincunx import _check, _csv
 from quincunx._categories import of_words
 from quincunx._npz import unpacked
 from quincunx._rng import generator
+from quincunx._types import Array
 from quincunx.privacy._audit import audit
 from quincunx.privacy._discrete_gaussian import DiscreteGaussianMechanism
 from quincunx.privacy._gaussian import GaussianMechanism
@@ -104,7 +105,7 @@ def mechanism_of(
     return _OF_CATEGORIES[name](epsilon, declared_categories(categories))
 
 
-def declared_categories(categories: str) -> Any:
+def declared_categories(categories: str) -> int | list[str]:
     """Return a number of categories, or labels, of a word or a CSV file."""
     if os.path.isfile(categories):
         words = [field for row in _csv.rows(categories, categories) for field in row.fields]
@@ -165,7 +166,7 @@ def release_command(
     return f"{release.guarantee}\nprotects {release.protects}"
 
 
-def _table(source: str | os.PathLike[str] | BinaryIO, labels: Iterable[str]) -> Any:
+def _table(source: str | os.PathLike[str] | BinaryIO, labels: Iterable[str]) -> Array:
     """Return the columns of a CSV file, packed or not."""
     if isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as file:
@@ -266,7 +267,7 @@ def audit_command(
     shuffled = generator(random_state, "random_state")
     rest = [iter(shuffled.permutation(part)) for part in outputs]
 
-    def told(which: Any, number: int) -> Any:
+    def told(which: int, number: int) -> Array:
         """Return the next outputs, each once."""
         return np.array([next(rest[int(which)]) for _ in range(number)])
 

@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._docs import sections
+from quincunx._types import Facts, Floats, Ints
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Ranged
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._law import Facts, Floats, Ints, Noise, checked_exponent, log_of_choice
+from quincunx.privacy._law import Noise, checked_exponent, log_of_choice
 from quincunx.privacy._mechanism import Mechanism
 from quincunx.privacy._privacy_map import Declared
 from quincunx.privacy._relations import Relation, ReplaceOne

@@ -4,7 +4,7 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import IO, Any, BinaryIO, Literal
 
 import numpy as np
@@ -177,7 +177,7 @@ def _of_json(content: str, name: str) -> Table:
         found = json.loads(content)
     except (ValueError, RecursionError) as reason:
         raise ValueError(f"{name}: {reason}") from reason
-    labels: list[Any] = [None, None]
+    labels: list[Sequence[Hashable] | None] = [None, None]
     if isinstance(found, dict):
         if "data" not in found:
             raise ValueError(f"{name}: a JSON object must hold `data`, and may hold `index` and `columns`")

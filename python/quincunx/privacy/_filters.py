@@ -17,9 +17,9 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 from quincunx import _core
+from quincunx._types import Facts
 from quincunx.privacy import _rational
 from quincunx.privacy._calibration import gaussian_sigma
 from quincunx.privacy._composition import worse
@@ -249,7 +249,7 @@ class Filter:
             "pure": cost.pure,
             "cost": cost.rho if self.kind == "zcdp" else cost.square,
         }
-        sums: dict[str, Any] = {}
+        sums: Facts = {}
         for name, part in parts.items():
             before = getattr(account, name)
             if before is None or part is None:

@@ -16,7 +16,7 @@ import json
 import os
 import zipfile
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ import numpy.typing as npt
 from quincunx import _tables
 from quincunx._npz import NPY, ZIP, npy_header, open_npz, unpacked, write_npz, write_whole
 from quincunx._tables import Axes
-from quincunx.privacy._law import Array, Facts
+from quincunx._types import Array, Facts, Json
 
 FORMATS = ("npz", "csv", "json")
 FORMAT = 2
@@ -140,7 +140,7 @@ def _to_json(header: Facts, values: Array, mask: npt.NDArray[np.bool_] | None) -
     return json.dumps(header | shown, allow_nan=False) + "\n"
 
 
-def _lists(values: Array, mask: npt.NDArray[np.bool_] | None) -> Any:
+def _lists(values: Array, mask: npt.NDArray[np.bool_] | None) -> Json:
     if mask is None:
         return values.tolist()
     return np.where(mask, None, values.astype(object)).tolist()  # type: ignore[call-overload]
@@ -182,7 +182,7 @@ def _names(axes: Axes, ndim: int) -> tuple[list[str] | None, list[str] | None]:
 
 
 #: How a cell of a table is read, by the kind of its array.
-_READ: dict[str, Callable[[str], Any]] = {"i": int, "u": int, "f": float, "b": "True".__eq__, "U": str}
+_READ: dict[str, Callable[[str], object]] = {"i": int, "u": int, "f": float, "b": "True".__eq__, "U": str}
 
 
 def _of_csv(text: str) -> Content:

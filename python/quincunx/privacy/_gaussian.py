@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._docs import sections
+from quincunx._types import Floats, Index
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._calibration import gaussian_sigma
 from quincunx.privacy._curves import Gaussian
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._law import UPWARDS, Accuracy, Floats, Noise, each, read_only, step_of
+from quincunx.privacy._law import UPWARDS, Accuracy, Noise, each, read_only, step_of
 from quincunx.privacy._mechanism import Mechanism, release_doc
 from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift, unknown
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
@@ -142,7 +143,7 @@ class GaussianNoise(Noise):
     def _clipping(self) -> tuple[float | None, float | None]:
         return (None, None) if self.radius is None else (-self.radius, self.radius)
 
-    def _picked(self, index: Any, shape: tuple[int, ...]) -> Noise:
+    def _picked(self, index: Index, shape: tuple[int, ...]) -> Noise:
         if self.scales is None:
             return self
         chosen = each(self.scales, shape)[index]

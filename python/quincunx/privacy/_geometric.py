@@ -13,20 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core, _tables
+from quincunx._types import Floats, Index, Ints
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Curve, Pair, tanh_level
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._law import (
-    Accuracy,
-    Floats,
-    Ints,
-    Noise,
-    WholeNoise,
-    checked_exponent,
-    each,
-    read_only,
-    whole_bounds,
-)
+from quincunx.privacy._law import Accuracy, Noise, WholeNoise, checked_exponent, each, read_only, whole_bounds
 from quincunx.privacy._mechanism import Mechanism, release_doc
 from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
@@ -108,7 +99,7 @@ class GeometricNoise(WholeNoise):
         least = [_least(float(ratio), self.exponent, confidence) for ratio in ratios]
         return np.array(least, dtype=np.int64)[index].reshape(self.alpha.shape) if np.ndim(self.alpha) else least[0]
 
-    def _picked(self, index: Any, shape: tuple[int, ...]) -> Noise:
+    def _picked(self, index: Index, shape: tuple[int, ...]) -> Noise:
         if np.ndim(self.alpha) == 0:
             return self
         return GeometricNoise(each(self.alpha, shape)[index], self.lower, self.upper)

@@ -4,17 +4,16 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from quincunx import _check, _core, _optional
 from quincunx._docs import assembled
 from quincunx._html import table_html
+from quincunx._types import Axes, Facts
 from quincunx.privacy import _guarantee_json, _rational, _relations
 from quincunx.privacy._composition import NUMERICS, Composition, Part, worse
 from quincunx.privacy._curves import Approx, Curve, Gaussian, Outcomes, Pure, Ranged, Renyi, Zcdp
-from quincunx.privacy._law import Facts
 from quincunx.privacy._losses import LossDistribution, outcomes
 from quincunx.privacy._privacy_map import Declared, PrivacyMap
 from quincunx.privacy._relations import AddRemove, DataMetric, Relation, ReplaceOne
@@ -479,7 +478,7 @@ class PrivacyGuarantee(Composition):
         parts = (part.moved(about) for part in self.parts)
         return PrivacyGuarantee.of_parts(parts, relation=relation, numerics=self.numerics)
 
-    def plot(self, ax: Any = None, *, times: Iterable[int] = (1,), points: int = 100) -> Any:
+    def plot(self, ax: "Axes | None" = None, *, times: Iterable[int] = (1,), points: int = 100) -> Axes:
         """Draw delta against epsilon, of this release and of several of them.
 
         Parameters

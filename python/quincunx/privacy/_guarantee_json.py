@@ -1,10 +1,12 @@
 """Guarantees as words and numbers for JSON, exactly; what comes back is checked before it is believed."""
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any, get_type_hints
 
+from quincunx._types import Facts, Json
 from quincunx.privacy._composition import Part
 from quincunx.privacy._curves import CURVES, Curve, Subsampled
 from quincunx.privacy._privacy_map import PRIVACY_MAPS, PrivacyMap
@@ -22,12 +24,15 @@ def relation_to_json(relation: Relation) -> list[object]:
     return [type(relation).__name__, relation.records]
 
 
-def relation_from_json(words: Any) -> Relation:
+def relation_from_json(words: Json) -> Relation:
     """Return the relation of `relation_to_json`, or raise."""
     name, *arguments = words
-    kinds: dict[str, Any] = {"ReplaceOne": ReplaceOne, "AddRemove": AddRemove, "DataMetric": DataMetric}
-    relation: Relation = kinds[name](*arguments)
-    return relation
+    kinds: dict[str, Callable[..., Relation]] = {
+        "ReplaceOne": ReplaceOne,
+        "AddRemove": AddRemove,
+        "DataMetric": DataMetric,
+    }
+    return kinds[name](*arguments)
 
 
 def part_to_json(part: Part) -> dict[str, object]:
@@ -68,14 +73,14 @@ def _count(word: object, least: int) -> int:
     return word
 
 
-def _decode(words: Any, kinds: dict[str, Any]) -> Any:
+def _decode(words: Facts, kinds: Mapping[str, Any]) -> Any:
     """Return a curve or a privacy map."""
     kind = kinds[words["kind"]]
     types = get_type_hints(kind)
     wanted = {field.name: types[field.name] for field in fields(kind)}
     if set(words) - {"kind"} != set(wanted):
         raise ValueError(f"{words['kind']} takes {sorted(wanted)}, got {sorted(words)}")
-    values: dict[str, Any] = {}
+    values: Facts = {}
     for name, of in wanted.items():
         word = words[name]
         if of is Curve:
@@ -109,7 +114,7 @@ def _delta(curve: Curve, epsilon: float) -> float:
     return curve.delta_at(epsilon)
 
 
-def part_from_json(words: Any, relation: Relation) -> Part:
+def part_from_json(words: Facts, relation: Relation) -> Part:
     """Return the part that `part_to_json` described; its curve follows from its map, and its pair must from that."""
     if set(words) != {"reach", "epsilon", "delta", "times"}:
         raise ValueError(f"a part takes reach, epsilon, delta and times, got {sorted(words)}")

@@ -13,11 +13,12 @@ import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._docs import sections
+from quincunx._types import Floats
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Curve, Pair, tanh_level
 from quincunx.privacy._geometric import Geometric, geometric_noise
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._law import UPWARDS, Accuracy, Floats, Noise, step_of
+from quincunx.privacy._law import UPWARDS, Accuracy, Noise, step_of
 from quincunx.privacy._mechanism import Mechanism, release_doc
 from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import MISSING, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import ClassVar, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,15 +21,10 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._categories import Categories
 from quincunx._docs import assembled
+from quincunx._types import Array, Facts, Floats, Index, Ints
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int64]
-#: An array of numbers or labels of any kind.
-Array: TypeAlias = npt.NDArray[Any]
 #: A distance that noise keeps with a confidence: an array where numbers differ in their noise.
 Accuracy: TypeAlias = float | Array
-#: Fields of a law, or what JSON holds of something else, by their names.
-Facts: TypeAlias = dict[str, Any]
 
 LARGEST = 2**62  # whole numbers beyond are clipped, so that noise never overflows
 #: What quantiles in floating point are multiplied by, so that they are not below the exact ones.
@@ -163,9 +158,9 @@ class Noise:
     @classmethod
     def _names(cls) -> list[str]:
         """Return the names of the fields."""
-        return [field.name for field in fields(cast(Any, cls))]
+        return [field.name for field in fields(cls)]  # type: ignore[arg-type]
 
-    def _picked(self, index: Any, shape: tuple[int, ...]) -> Noise:
+    def _picked(self, index: Index, shape: tuple[int, ...]) -> Noise:
         """Return the law of ``values[index]``, for values of a shape."""
         return self
 
@@ -306,7 +301,7 @@ class CategoricalNoise(Noise):
 def refuse_unknown(noise: Noise, who: str, known: Iterable[str]) -> None:
     """Refuse a law that has more to it than the fields that are known to a model."""
     names = set(known)
-    for field in fields(cast(Any, noise)):
+    for field in fields(noise):  # type: ignore[arg-type]
         value = getattr(noise, field.name)
         if field.name not in names and (field.default is MISSING or not _equal(value, field.default)):
             raise ValueError(f"`mechanism` must have no `{field.name}`, which {who} does not know, got {value}")

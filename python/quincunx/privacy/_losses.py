@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._types import Floats
 from quincunx.privacy import _rational
 from quincunx.privacy._curves import Outcomes
 
@@ -40,11 +40,11 @@ class LossDistribution:
 
     step: float
     lowest: int
-    masses: npt.NDArray[np.float64]
+    masses: Floats
     infinite: float
 
     @property
-    def losses(self) -> npt.NDArray[np.float64]:
+    def losses(self) -> Floats:
         """The finite losses, ndarray of shape (n,)."""
         return np.asarray(self.step * (self.lowest + np.arange(len(self.masses))), dtype=np.float64)
 
@@ -70,7 +70,7 @@ class LossDistribution:
         return float(self.infinite - self.masses @ np.expm1(gaps))
 
 
-def connect_the_dots(step: float, most: int, heights: npt.NDArray[np.float64]) -> LossDistribution:
+def connect_the_dots(step: float, most: int, heights: Floats) -> LossDistribution:
     """Return the law whose profile joins the heights at losses of -most to most steps, as a function of e^epsilon.
 
     Any profile d is convex in x = e^epsilon, is 1 at x = 0 and falls by at most 1 a unit. So the lower convex hull of

@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from quincunx import _tables
 from quincunx._docs import assembled
-from quincunx.privacy._law import Accuracy, Array, Facts, Floats, Noise, law_doc
+from quincunx._types import Array, Facts, Floats
+from quincunx.privacy._law import Accuracy, Noise, law_doc
 from quincunx.privacy._release import Guaranteed, Release, marked
 
 _INSECURE_SEED = """\

@@ -4,10 +4,11 @@ import os
 import threading
 from collections.abc import Hashable, Iterable
 from functools import reduce
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from quincunx import _check
 from quincunx._docs import assembled
+from quincunx._types import Facts
 from quincunx.privacy._composition import worse
 from quincunx.privacy._filters import Account, BudgetExceeded, cost_of
 from quincunx.privacy._guarantee import PrivacyGuarantee
@@ -195,7 +196,7 @@ _SUMS = ("epsilon", "delta", "failure", "pure", "cost")
 
 def _larger(one: Account, other: Account) -> Account:
     """Return an account that is at least each of two in every sum."""
-    sums: dict[str, Any] = {}
+    sums: Facts = {}
     for name in _SUMS:
         a, b = getattr(one, name), getattr(other, name)
         sums[name] = None if a is None or b is None else max(a, b)
@@ -205,7 +206,7 @@ def _larger(one: Account, other: Account) -> Account:
 
 def _risen(account: Account, before: Account, after: Account) -> Account:
     """Return an account where one thing in its sums has become another."""
-    sums: dict[str, Any] = {}
+    sums: Facts = {}
     for name in _SUMS:
         whole, old, new = (getattr(one, name) for one in (account, before, after))
         sums[name] = None if whole is None or old is None or new is None else whole + new - old

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core, _tables
+from quincunx._types import Array, Floats, Ints
 from quincunx.privacy._geometric import GeometricMechanism, GeometricNoise
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._law import LARGEST, Array, Floats, Ints
+from quincunx.privacy._law import LARGEST
 from quincunx.privacy._privacy_map import Declared
 from quincunx.privacy._relations import ReplaceOne
 from quincunx.privacy._release import Release, marked, seed_words

@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._types import Array, Floats, Ints
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Ranged
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._law import Array, Floats, Ints, Noise, checked_exponent, fraction, log_of_choice
+from quincunx.privacy._law import Noise, checked_exponent, fraction, log_of_choice
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
 from quincunx.privacy._release import Release, marked, seed_words
 

@@ -12,10 +12,11 @@ import numpy.typing as npt
 from quincunx import _check, _tables
 from quincunx._html import table_html
 from quincunx._tables import Axes
+from quincunx._types import Array, DataFrame, Facts, Floats, Index
 from quincunx.errors import TooLargeError
 from quincunx.privacy import _formats
 from quincunx.privacy._guarantee import PrivacyGuarantee
-from quincunx.privacy._law import Array, Facts, Noise, from_json, to_json
+from quincunx.privacy._law import Noise, from_json, to_json
 
 #: What a release says of its guarantee beside its noise.
 ABOUT = ("n", "record_bound", "sensitivity", "monotonic")
@@ -134,7 +135,7 @@ class Release(Guaranteed):
         return "unknown" if self.noise is None else self.noise.kind
 
     @property
-    def alpha(self) -> Any:
+    def alpha(self) -> float | Floats | None:
         """The ratio of two-sided geometric noise that was actually used, an array where each value has its own."""
         return getattr(self.noise, "alpha", None)
 
@@ -159,18 +160,18 @@ class Release(Guaranteed):
         """The shape of the values."""
         return self.values.shape
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         return np.array(self.values, dtype=dtype, copy=copy)
 
     def __len__(self) -> int:
         return len(self.values)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Release | float]:
         if not self.values.ndim:
             raise TypeError("a release of one number has no first axis to iterate over")
         return (self[i] for i in range(len(self)))
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Index) -> Any:
         """Return a part of the release, which is a release as well: the guarantee covers whatever is made of one.
 
         Parameters
@@ -271,7 +272,7 @@ class Release(Guaranteed):
         mask = np.ma.getmaskarray(self.values)
         return np.ma.array(lower, mask=mask), np.ma.array(upper, mask=mask)
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> DataFrame:
         """Return the values as a Series or a DataFrame, with the labels of the data.
 
         Masked cells are missing.

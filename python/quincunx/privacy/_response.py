@@ -14,10 +14,11 @@ import numpy.typing as npt
 from quincunx import _check, _core
 from quincunx._categories import Categories
 from quincunx._docs import sections
+from quincunx._types import Array, Facts, Floats
 from quincunx.privacy import _relations
 from quincunx.privacy._curves import Outcomes, Pure
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._law import Array, CategoricalNoise, Facts, Floats, Noise, chance, log_not
+from quincunx.privacy._law import CategoricalNoise, Noise, chance, log_not
 from quincunx.privacy._mechanism import Mechanism, release_doc
 from quincunx.privacy._privacy_map import PerEntry
 from quincunx.privacy._relations import Relation, ReplaceOne

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from quincunx import _csv, _tables
 from quincunx._csv import Row
 from quincunx._tables import Axes, Axis
+from quincunx._types import DataFrame
 
 # What a column of identifiers and one of counts tend to be called.
 _KEYS = {"id", "index", "key", "name", "row", "col", "column", "user", "person", "unnamed: 0"}
@@ -54,7 +55,7 @@ class Table(NamedTuple):
         labelled = [number for number, axis in enumerate(self.axes) if axis.labels is not None]
         if len(files) != (wanted := 1 if square else len(labelled)) or not labelled:
             raise ValueError(f"`--labels` must name {wanted} files, one for each axis with labels, got {len(files)}")
-        domain: list[Any] = [None] * self.values.ndim
+        domain: list[list[str] | None] = [None] * self.values.ndim
         axes = list(self.axes)
         for place, number in enumerate(labelled):
             name = os.fspath(files[0 if square else place])
@@ -62,7 +63,9 @@ class Table(NamedTuple):
             axes[number] = axes[number]._replace(labels=tuple(map(str, axes[number].labels or ())))
         declared = domain if len(domain) > 1 else domain[0]
         values, found = _tables.on_domain(self.values, tuple(axes), declared, "counts", "`--labels`")
-        return Table(values, tuple(axis._replace(labels=axis.labels and _labels(axis.labels)) for axis in found))
+        return Table(
+            values, tuple(axis._replace(labels=axis.labels and _labels(tuple(map(str, axis.labels)))) for axis in found)
+        )
 
 
 def _few(axis: Axis) -> str:
@@ -71,7 +74,7 @@ def _few(axis: Axis) -> str:
     return (f"{axis.name} " if axis.name is not None else "") + f"({shown})"
 
 
-def refuse_keys(frame: Any) -> None:
+def refuse_keys(frame: DataFrame) -> None:
     """Refuse a DataFrame of pandas with a column of labels: one that is called an identifier and looks like it."""
     names = [str(name).lower() for name in frame.columns]
     called = [name in _ENDS or name.endswith("_id") for name in names]

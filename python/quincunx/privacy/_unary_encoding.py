@@ -16,9 +16,10 @@ from quincunx import _check, _core
 from quincunx._categories import Categories
 from quincunx._docs import sections
 from quincunx._tables import Axis
+from quincunx._types import Array, Facts, Floats
 from quincunx.privacy import _rational
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._law import Array, CategoricalNoise, Facts, Floats, Noise, log_not
+from quincunx.privacy._law import CategoricalNoise, Noise, log_not
 from quincunx.privacy._mechanism import Mechanism, release_doc
 from quincunx.privacy._privacy_map import PerEntry
 from quincunx.privacy._relations import Relation, ReplaceOne
