@@ -56,7 +56,7 @@ class LatticePiece(Lattice):
     @property
     def _inside(self) -> npt.NDArray[np.bool_]:
         """Which edges of the whole lattice are in the piece."""
-        inside: npt.NDArray[np.bool_] = self._kept[self._whole.edges].all(axis=1)
+        inside: npt.NDArray[np.bool_] = np.all(self._kept[self._whole.edges], axis=1)
         return inside
 
     @property

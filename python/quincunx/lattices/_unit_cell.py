@@ -255,8 +255,8 @@ class UnitCell:
         if bonds is not None:
             found = [[_bond(bond) for bond in _listed(bonds)]]
         elif shell is not None:
-            several = isinstance(shell, Iterable) and not isinstance(shell, str)
-            wanted = [_check.whole(k, "shell", minimum=1, maximum=_MOST_TIMES) for k in (shell if several else [shell])]
+            shells = shell if isinstance(shell, Iterable) and not isinstance(shell, str) else [shell]
+            wanted = [_check.whole(k, "shell", minimum=1, maximum=_MOST_TIMES) for k in shells]
             found = [unlisted(ring, self._bonds) for ring in Surroundings(self).shells(wanted)] if wanted else []
         else:
             found = [unlisted(Surroundings(self).along(_vectors(vectors, "vectors")), self._bonds)]

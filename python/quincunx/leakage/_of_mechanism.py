@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from quincunx._types import Floats
 from quincunx.privacy import noise as laws
+from quincunx.privacy._law import CategoricalNoise
 
 #: Unary encoding of k categories has 2^k outputs, of which subsets are a part.
 _MOST_BITS = 16
@@ -31,7 +32,7 @@ def rows_of(mechanism: object, scores: npt.ArrayLike | None, exact: bool) -> Row
         return _response(law, exact)
     if exact:
         name = type(mechanism).__name__
-        raise ValueError(f"`exact` must be False for a {name}, whose chances are not kept as fractions")
+        raise ValueError(f"`exact` must be False for a {name}, whose matrix is made of floating-point numbers")
     if isinstance(law, (laws.UnaryEncodingNoise, laws.SubsetSelectionNoise)):
         return _of_bits(law)
     if isinstance(law, laws.HadamardResponseNoise):
@@ -58,9 +59,7 @@ def _response(law: laws.RandomizedResponseNoise | laws.GeneralizedRandomizedResp
     return np.where(np.eye(categories, dtype=bool), float(keep), float(other)), names, names
 
 
-def _names(
-    law: laws.RandomizedResponseNoise | laws.GeneralizedRandomizedResponseNoise | laws.UnaryEncodingNoise,
-) -> Sequence[Hashable]:
+def _names(law: CategoricalNoise) -> Sequence[Hashable]:
     """Return the declared categories."""
     return range(law.categories) if isinstance(law.categories, int) else tuple(law.categories)
 

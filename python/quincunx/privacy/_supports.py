@@ -23,9 +23,10 @@ from quincunx import _check, _core
 from quincunx._categories import Categories
 from quincunx._docs import assembled, sections
 from quincunx._tables import Axis
+from quincunx._types import Array, Floats
 from quincunx.privacy import _rational
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._law import Array, CategoricalNoise, Floats
+from quincunx.privacy._law import CategoricalNoise
 from quincunx.privacy._mechanism import Mechanism, release_doc
 from quincunx.privacy._privacy_map import PerEntry
 from quincunx.privacy._relations import Relation, ReplaceOne
