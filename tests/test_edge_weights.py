@@ -63,6 +63,7 @@ APART = {
     "leakage.Channel.dp_delta": lambda f, g: f(_channel(), g, 0.5),
     "leakage.Channel.dp_epsilon": lambda f, g: f(_channel(), g),
     "leakage.Channel.guarantee": lambda f, g: f(_channel(), g),
+    "leakage.Channel.metric_epsilon": lambda f, g: f(_channel(), g),
     "leakage.Channel.likelihood_ratio": lambda f, g: f(_channel(), g),
     "leakage.Channel.renyi_dp": lambda f, g: f(_channel(), g, 2.0),
     "leakage.Channel.symmetrize": lambda f, g: f(_channel(), g).channel.matrix,

@@ -227,7 +227,7 @@ HEARD = {
     """,
     "it is a law or a rule of a few numbers": """
         entropy.FaceModel ldp.priors.LKJ ldp.priors.Beta ldp.priors.Dirichlet ldp.priors.Gamma ldp.priors.HalfNormal
-        ldp.priors.Normal
+        ldp.priors.LogNormal ldp.priors.Normal
         ldp.shuffled_epsilon ldp.tractable_log_density leakage.renyi_entropy posterior.BetaBernoulli
         posterior.DirichletCategorical posterior.ExponentialGamma posterior.LaplaceGamma
         posterior.NormalPrecisionGamma posterior.naive_bayes_loss privacy.AddRemove privacy.Budget privacy.DataMetric

@@ -76,6 +76,7 @@ SHOWN_HERE = {
     "ldp.priors.Dirichlet": ldp.priors.Dirichlet,
     "ldp.priors.Gamma": ldp.priors.Gamma,
     "ldp.priors.HalfNormal": ldp.priors.HalfNormal,
+    "ldp.priors.LogNormal": ldp.priors.LogNormal,
     "ldp.Summary": lambda: ldp.PoissonModel(privacy.GeometricMechanism(1.0, lower=0, upper=9)).summarize([3, -4, 12]),
     "leakage.CapacityResult": lambda: leakage.Channel([[0.75, 0.25], [0.25, 0.75]]).shannon_capacity(),
     "privacy.BudgetExceeded": lambda: privacy.BudgetExceeded("too much"),

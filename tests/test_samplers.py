@@ -63,6 +63,7 @@ TESTS = {
     "ldp.priors.Beta.sample": "test_samplers.py test_priors_are_drawn_from",
     "ldp.priors.Gamma.sample": "test_samplers.py test_priors_are_drawn_from",
     "ldp.priors.HalfNormal.sample": "test_samplers.py test_priors_are_drawn_from",
+    "ldp.priors.LogNormal.sample": "test_samplers.py test_priors_are_drawn_from",
     "ldp.priors.Normal.sample": "test_samplers.py test_priors_are_drawn_from",
     "posterior.BallPosterior.sample": BALL,
     "posterior.ConjugatePosterior.sample": "posterior/test_posterior_laws.py test_beta_draws_follow_the_trimmed_law",
@@ -120,6 +121,7 @@ def test_every_public_sampler_has_a_test_of_its_draws():
     [
         (priors.Normal(1.5, 0.25), stats.norm(1.5, 0.25)),
         (priors.HalfNormal(3.0), stats.halfnorm(scale=3.0)),
+        (priors.LogNormal(0.5, 0.8), stats.lognorm(0.8, scale=np.exp(0.5))),
         (priors.Gamma(0.7, 4.0), stats.gamma(0.7, scale=0.25)),
         (priors.Beta(0.5, 2.5), stats.beta(0.5, 2.5)),
     ],

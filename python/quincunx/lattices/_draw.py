@@ -228,6 +228,8 @@ def _by_color(
     if colors is None:
         hues = itertools.chain(["0.55"], itertools.cycle(_HUES))
         colors = dict(zip(there, hues, strict=False))
+    elif not isinstance(colors, Mapping):
+        raise TypeError(f"`colors` must be a mapping from the colors of edges, got {type(colors).__name__}")
     elif missing := there.keys() - colors.keys():
         raise ValueError(f"`colors` must name each color of an edge, got none for {min(missing, key=str)!r}")
     named = len(there) > 1

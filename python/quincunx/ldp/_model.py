@@ -36,6 +36,7 @@ from quincunx.ldp._noise import (
     Known,
     MechanismLike,
     Pair,
+    are_populations,
     codes,
     law,
     noise_of,
@@ -189,7 +190,7 @@ class PrivateModel(PosteriorEstimator):
     def _groups(self, released: npt.ArrayLike, mechanism: object, exact: bool, **data: Any) -> list[Group]:
         """Return the groups of users; those of a dictionary have parameters of their own."""
         found: list[Group] = []
-        if isinstance(released, Mapping):
+        if are_populations(released):
             for label, part in self._by_label(released).items():
                 own = {
                     name: self._by_label(value, released)[label] for name, value in data.items() if value is not None
@@ -266,8 +267,8 @@ class PrivateModel(PosteriorEstimator):
 
     def _users(self, released: npt.ArrayLike, mechanism: object, **data: Any) -> list[Users]:
         """Return what the users of each group released."""
-        if isinstance(released, Mapping):
-            found = []
+        if are_populations(released):
+            found: list[Users] = []
             for label, part in self._by_label(released).items():
                 own = {
                     name: self._by_label(value, released)[label] for name, value in data.items() if value is not None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx._inference import Floats
 from quincunx._summary import Summary
+from quincunx._tables import is_sparse
 from quincunx.privacy import Release
 from quincunx.privacy._law import refuse_unknown
 from quincunx.privacy._mechanism import Mechanism
@@ -30,6 +31,11 @@ Pair: TypeAlias = "tuple[MechanismLike, MechanismLike]"
 Known: TypeAlias = Mapping[type[Noise], tuple[str, ...]]
 #: Of normal noise on records that are clipped to a ball, which the model leaves to a warning.
 RECORDS: Known = {GaussianNoise: ("sigma", "scales", "radius", "dimension", "step")}
+
+
+def are_populations(released: object) -> TypeGuard[Mapping[Any, Any]]:
+    """Say whether data are a dictionary of groups; some sparse arrays of SciPy are dictionaries as well."""
+    return isinstance(released, Mapping) and not is_sparse(released)
 
 
 def law(mechanism: object) -> Noise:

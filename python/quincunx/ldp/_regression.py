@@ -36,6 +36,7 @@ from quincunx.ldp._noise import (
     Known,
     MechanismLike,
     Pair,
+    are_populations,
     noise_of,
     one_each,
     one_of,
@@ -313,7 +314,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     ) -> tuple[list[Records], float | None, Array | None]:
         """Return the groups of users, the clients' bound on x where it is known, and the labels."""
         bound = None if self.x_bound is None else _check.real(self.x_bound, "x_bound", positive=True)
-        if isinstance(x, Mapping):
+        if are_populations(x):
             self._by_label(x)  # which refuses
         by_moments = self._by_moments()
         if isinstance(x, Summary) or _with_summaries(x):

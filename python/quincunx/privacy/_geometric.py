@@ -240,7 +240,7 @@ class GeometricMechanism(Mechanism):
             if self.sensitivity is not None:
                 raise TypeError("`n` must not be given beside `sensitivity`")
             near = DataMetric("l1", self.n)
-            if relation is not None and relation != near:
+            if relation is not None and _relations.check(relation) != near:
                 raise TypeError(f"`n` is short for relation={near}, got relation={relation} beside it")
             return near
         if relation is None and calibrated and not records:
