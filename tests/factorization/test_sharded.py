@@ -230,13 +230,18 @@ class _Fails:
         self.sum = state
 
 
+def pids(client):
+    """The processes of workers by address, of their nannies: to ask all workers fails where one has just died."""
+    return {nanny.worker_address: nanny.pid for nanny in client.cluster.workers.values()}
+
+
 def test_lost_shards_are_made_anew_and_the_others_go_back(client):
     with _shards.DaskActors(client, 1) as where:
         where.start(_Fails, [0, 0], [1, 1])
         where.each("add", [(1,), (2,)])
         where.remember("here")
         where.call("add", 10)
-        os.kill(client.run(os.getpid)[where._places[0]], signal.SIGKILL)
+        os.kill(pids(client)[where._places[0]], signal.SIGKILL)
         with pytest.raises(_shards.ShardLost):
             [where.call("add", 10) for _ in range(1000)]
         assert where.restore() == "here"
@@ -257,7 +262,7 @@ def test_a_worker_killed_at_a_random_sweep_does_not_show(how, client):
 
     def kill(done, total):
         if done >= last > max(swept, default=0):
-            os.kill(sorted(client.run(os.getpid).values())[victim], signal.SIGKILL)
+            os.kill(sorted(pids(client).values())[victim], signal.SIGKILL)
         swept.append(done)
 
     found = fitted("mask", client=client, progress=kill, **how)
