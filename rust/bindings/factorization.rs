@@ -431,22 +431,27 @@ impl GibbsChain {
     }
 }
 
-/// Rates of all cells; documented at the estimators of `quincunx.factorization`.
+/// Rates of all cells, or of some rows; documented at the estimators of `quincunx.factorization`.
 #[pyfunction]
+#[pyo3(signature = (model, extents, factors, threads, rows = None))]
 pub fn factor_rates<'py>(
     py: Python<'py>,
     model: &str,
     extents: Vec<usize>,
     factors: Vec<PyReadonlyArray2<'_, f64>>,
     threads: usize,
+    rows: Option<(usize, usize)>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let (structure, matrices) = (structure(model)?, matrices(py, &factors)?);
     let width = matrices.first().map_or(0, |matrix| matrix.width);
     let rates = compute(py, None, |monitor| {
         let model = Model::without_data((structure, &extents, width))?;
         model.check(&matrices)?;
-        let rows = model.layout().rows as u64;
-        parallel::run(threads, rows, monitor, |progress| likelihood::all_rates(&model, &matrices, progress))
+        let (first, last) = rows.unwrap_or((0, model.layout().rows));
+        let rows = first..last.min(model.layout().rows).max(first);
+        parallel::run(threads, rows.len() as u64, monitor, |progress| {
+            likelihood::rates_of(&model, &matrices, rows, progress)
+        })
     })?;
     Ok(rates.into_pyarray(py))
 }

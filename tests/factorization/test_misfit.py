@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import tracemalloc
 import warnings
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from quincunx import _core, cli
 from quincunx.errors import MisfitWarning
-from quincunx.factorization import PoissonBlockmodel, PoissonFactorization, PoissonTensorFactorization
+from quincunx.factorization import PoissonBlockmodel, PoissonFactorization, PoissonTensorFactorization, _misfit
 from quincunx.factorization._misfit import _ITERATIONS, _LEAST, _looked_at, _Noise
 from quincunx.privacy import privatize
 
@@ -100,6 +101,51 @@ def test_of_many_cells_some_are_looked_at(monkeypatch):
     assert some.total == whole.total
     np.testing.assert_array_equal(some.margins[0], whole.margins[0])
     assert some.dispersion != whole.dispersion
+
+
+IN_ROWS = {name: (model, shape, how) for name, (model, shape, how) in MODELS.items()} | {
+    "rows": (PoissonFactorization, (40, 30), {"likelihood": "negative_binomial", "dispersion": "row"}),
+    "columns": (PoissonFactorization, (40, 30), {"likelihood": "negative_binomial", "dispersion": "column"}),
+    "tucker": (PoissonTensorFactorization, (12, 10, 10), {"core": "dense"}),
+}
+
+
+@pytest.mark.parametrize("inference", ["mcmc", "vi"])
+@pytest.mark.parametrize("name", IN_ROWS)
+def test_a_few_rows_at_a_time_say_what_all_rows_say(name, inference, monkeypatch):
+    model, shape, how = IN_ROWS[name]
+    alpha = np.random.default_rng(2).choice([0.0, 0.3], shape)
+    mask = np.random.default_rng(3).random(shape) < 0.1
+    short = SHORT | {"n_warmup": 10, "n_draws": 6, "max_iter": 20}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = model(2, inference=inference, **short, **how).fit(dispersed(shape), alpha=alpha, mask=mask)
+    whole = fitted.misfit_
+    monkeypatch.setattr(_misfit, "_BLOCK", 7 * shape[-1] + 1)
+    monkeypatch.setattr(fitted._posterior, "_misfit", None)
+    parts = fitted.misfit_
+    assert parts is not whole
+    np.testing.assert_allclose(list(parts.summary().values()), list(whole.summary().values()), rtol=1e-12, atol=1e-12)
+    for one, other in zip(parts.margins, whole.margins, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("inference", ["mcmc", "vi"])
+def test_a_check_of_many_cells_takes_less_than_two_bytes_for_each(inference, monkeypatch):
+    monkeypatch.setattr(_misfit, "_BLOCK", 1 << 16)
+    monkeypatch.setattr(_misfit, "_CELLS", 1 << 14)
+    rows, cols = 6000, 1000
+    released = np.broadcast_to(np.arange(100, dtype=np.int8) % 3, (rows * cols // 100, 100)).reshape(rows, cols)
+    short = {"n_chains": 1, "n_warmup": 1, "n_draws": 1, "thin": 1, "max_iter": 1, "random_state": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = PoissonFactorization(1, inference=inference, **short).fit(released, alpha=0.3)
+    fitted._posterior._misfit = None
+    tracemalloc.start()
+    assert fitted.misfit_.released == released.sum()
+    _, peak = tracemalloc.get_traced_memory()  # of arrays of NumPy, and of what the core returns
+    tracemalloc.stop()
+    assert peak < 2 * released.size, f"{peak / released.size:.2f} bytes for each cell"
 
 
 def test_an_ascent_has_a_share_of_its_cells_looked_at_by_its_iterations():

@@ -11,7 +11,7 @@ from quincunx._inference import Arrays, ChainSampler, Report, Run, Sampler, Sche
 from quincunx._types import Array, Floats
 from quincunx.factorization._data import Data
 from quincunx.factorization._dispersion import Dispersion, Shapes
-from quincunx.factorization._layout import Factor, Layout
+from quincunx.factorization._layout import Factor, Layout, Rows
 from quincunx.factorization._stochastic import Batches, StochasticSampler
 
 #: An ascent of overdispersed counts begins with as many iterations as if the noise had this power of its ratio. Where
@@ -80,29 +80,34 @@ class Problem:
             found.append(Factor(f"{factor.name}_rate", (rows, 1), dims, "folded", (None, None), shape))
         return tuple(found)
 
-    def rates(self, draw: Sequence[Floats], threads: int) -> Floats:
-        """Return the rates of all cells, as one row, given a draw of the variables."""
-        return self.layout.rates(draw[: len(self.layout.factors)], threads)
+    def rates(self, draw: Sequence[Floats], threads: int, rows: Rows = None) -> Floats:
+        """Return the rates of all cells or of some rows, as one row, given a draw of the variables."""
+        return self.layout.rates(draw[: len(self.layout.factors)], threads, rows)
 
-    def dispersion_of_cells(self, draw: Sequence[Floats]) -> Floats:
-        """Return the dispersion of each cell, in the shape of the data, given a draw of overdispersed counts."""
+    def dispersion_at(self, draw: Sequence[Floats], cells: Array) -> Floats:
+        """Return the dispersion of some cells, which are numbered row by row, given a draw of overdispersed counts."""
         assert self.dispersion is not None
-        values = draw[len(self.layout.factors)].reshape(-1)
-        return np.broadcast_to(values[:, None] if self.dispersion.axis == "rows" else values, self.data.shape)
+        values, cols = draw[len(self.layout.factors)].reshape(-1), self.data.shape[-1]
+        found: Floats = values[{"rows": cells // cols, "columns": cells % cols}.get(self.dispersion.axis, 0 * cells)]
+        return found
 
-    def between(self, means: Floats, geometric: Floats, draw: Sequence[Floats]) -> Floats:
+    def between(self, means: Floats, geometric: Floats, shapes: Shapes) -> Floats:
         """Return the rates of the laws of overdispersed counts in variational inference, r G / (r + M - G)."""
-        r = 1 / self.dispersion_of_cells(draw).reshape(-1)
+        means, geometric = (table.reshape(-1, self.data.shape[-1]) for table in (means, geometric))
+        r = shapes[1][:, None] if shapes[0] == "rows" else shapes[1]
         rates: Floats = r * geometric / (r + np.maximum(means - geometric, 0))
-        return rates
+        return rates.reshape(-1)
 
-    def shapes_of(self, draw: Sequence[Floats], cells: Array) -> Shapes | None:
+    def shapes_at(self, draw: Sequence[Floats], cells: Array) -> Shapes | None:
         """Return what the core is told of the dispersion of some cells, which are taken for one row."""
-        return None if self.dispersion is None else ("columns", 1 / self.dispersion_of_cells(draw).reshape(-1)[cells])
+        return None if self.dispersion is None else ("columns", 1 / self.dispersion_at(draw, cells))
 
-    def shapes(self, draw: Sequence[Floats]) -> Shapes | None:
-        """Return what the core is told of the dispersion of a draw."""
-        return None if self.dispersion is None else self.dispersion.shapes(draw[len(self.layout.factors)])
+    def shapes(self, draw: Sequence[Floats], rows: Rows = None) -> Shapes | None:
+        """Return what the core is told of the dispersion of a draw, in all or some rows."""
+        if self.dispersion is None:
+            return None
+        axis, shapes = self.dispersion.shapes(draw[len(self.layout.factors)])
+        return axis, shapes[slice(*(rows or (None,)))] if axis == "rows" else shapes
 
     def samplers(self, runs: Sequence[Run], schedule: Schedule) -> Sequence[Sampler]:
         """Return what continues each run."""

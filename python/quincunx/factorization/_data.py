@@ -55,6 +55,14 @@ class Data:
         """The shape of the values."""
         return self.values.shape
 
+    def between(self, first: int, last: int) -> "Data":
+        """Return the rows between two of the table whose columns are the last axis, without a copy."""
+
+        def cut(table: Array) -> Array:
+            return table.reshape(-1, self.shape[-1])[first:last] if table.ndim else table
+
+        return Data(cut(self.values), cut(self.alpha), None if self.held_out is None else cut(self.held_out))
+
     @property
     def observed(self) -> npt.NDArray[np.bool_]:
         """True where a cell is not held out."""
@@ -172,6 +180,8 @@ def _refuse_missing(values: Array) -> None:
 
 
 def _refuse_negative(whole: Array, alpha: Floats, noise: str) -> None:
+    if not whole.size or whole.min() >= 0 or (alpha > 0).all():  # a byte for each cell less than what is below
+        return
     bad = (whole < 0) & (alpha == 0)
     if bad.any():
         index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))

@@ -7,8 +7,6 @@ Cells that were held out have no likelihood. Where there are such, the axes of t
 coordinates of the cells beside it; loo and waic then leave out one released count at a time.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 import numpy.typing as npt
 
@@ -19,8 +17,8 @@ from quincunx.factorization._chains import Problem
 
 #: The draws of a run: for each factor an array (n_draws, *shape) as it lies in the core.
 Tables = list[Floats]
-#: A draw, the rates of all cells, and a release drawn anew.
-Replicate = tuple[list[Floats], Floats, Ints]
+#: A draw of all variables.
+State = list[Floats]
 #: The largest rate that counts are drawn at: what is drawn is an integer of 64 bits, noise and all.
 _MOST = 2.0**62
 
@@ -65,28 +63,33 @@ def predictive(problem: Problem, runs: list[Tables], keys: list[tuple[int, int]]
     number, shape = min(len(tables[0]) for tables in runs), problem.data.shape
     found = np.empty((len(runs), number, *shape), dtype=np.int64)
     for chain, (tables, key) in enumerate(zip(runs, keys, strict=True)):
-        drawn = replicates(problem, [table[:number] for table in tables], key, threads)
-        for draw, (_, _, released) in enumerate(drawn):
+        rng = stream(key)
+        for draw in range(number):
+            state = [table[draw] for table in tables]
+            released = replicate(problem, state, problem.rates(state, threads), rng)
             found[chain, draw] = problem.layout.mirrored(released.reshape(shape))
     return found
 
 
-def replicates(
-    problem: Problem, tables: Tables, key: tuple[int, int], threads: int, cells: npt.NDArray[np.intp] | None = None
-) -> Iterator[Replicate]:
-    """Yield for each draw of a run its state, the rates of all cells, and a release of all or some cells drawn anew."""
-    chosen = slice(None) if cells is None else cells
-    alpha = problem.data.alpha.reshape(-1)[chosen if problem.data.alpha.ndim else slice(None)]
-    rng = np.random.default_rng([*key, 0x70726564])  # "pred": a stream of its own
-    for draw in range(len(tables[0])):
-        state = [table[draw] for table in tables]
-        rates = problem.rates(state, threads)
-        of_counts = rates[chosen]
-        if problem.dispersion is not None:
-            dispersion = problem.dispersion_of_cells(state).reshape(-1)[chosen]
-            of_counts = of_counts * (rng.standard_gamma(1 / dispersion) * dispersion)
-        drawn = rng.poisson(np.minimum(of_counts, _MOST))
-        if alpha.any():  # the difference of two geometric numbers
-            each = np.broadcast_to(1 - alpha, drawn.shape)
-            drawn = drawn + (rng.geometric(each) - rng.geometric(each))
-        yield state, rates, drawn
+def stream(key: tuple[int, int]) -> np.random.Generator:
+    """Return the stream of random numbers that the releases of a run are drawn anew from."""
+    return np.random.default_rng([*key, 0x70726564])  # "pred"
+
+
+def replicate(
+    problem: Problem, state: State, rates: Floats, rng: np.random.Generator, cells: npt.NDArray[np.intp] | None = None
+) -> Ints:
+    """Return a release drawn anew of all or some cells, which have these rates in a draw."""
+    alpha = problem.data.alpha.reshape(-1)
+    if cells is None:
+        cells = np.arange(rates.size)
+    elif alpha.size > 1:
+        alpha = alpha[cells]
+    if problem.dispersion is not None:
+        dispersion = problem.dispersion_at(state, cells)
+        rates = rates * (rng.standard_gamma(1 / dispersion) * dispersion)
+    drawn = rng.poisson(np.minimum(rates, _MOST))
+    if alpha.any():  # the difference of two geometric numbers
+        each = np.broadcast_to(1 - alpha, drawn.shape)
+        drawn = drawn + (rng.geometric(each) - rng.geometric(each))
+    return drawn

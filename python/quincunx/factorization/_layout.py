@@ -14,6 +14,8 @@ from quincunx._types import Array, Floats
 
 #: Shapes or rates of priors: a number, or for each factor a number or an array.
 PriorLike: TypeAlias = float | Sequence[npt.ArrayLike] | Floats
+#: The first of some rows of the table whose columns are the last axis, and the one after the last; None for all.
+Rows: TypeAlias = tuple[int, int] | None
 
 
 @dataclass(frozen=True)
@@ -113,10 +115,10 @@ class Layout:
         rows = math.prod(self.extents[: len(self.cells) - 1]) if self.model.startswith("tucker") else 0
         return max(sum(math.prod(factor.shape) for factor in self.factors), rows * self.n_components)
 
-    def rates(self, factors: Sequence[Floats], threads: int) -> Floats:
-        """Return the rates of all cells, as one row."""
+    def rates(self, factors: Sequence[Floats], threads: int, rows: Rows = None) -> Floats:
+        """Return the rates of all cells, or of some rows of the table, as one row."""
         tables = [np.ascontiguousarray(factor) for factor in factors]
-        return _core.factor_rates(self.model, list(self.extents), tables, threads)
+        return _core.factor_rates(self.model, list(self.extents), tables, threads, rows)
 
     def mirrored(self, table: Array) -> Array:
         """Return a table of cells whose pairs are told above the diagonal, if they are, with both of each."""

@@ -24,6 +24,7 @@ from quincunx._html import table_html
 from quincunx._types import Floats
 from quincunx.factorization._data import Data
 from quincunx.factorization._dispersion import Shapes
+from quincunx.factorization._groups import State, replicate
 
 if typing.TYPE_CHECKING:
     from quincunx.factorization._posterior import Posterior
@@ -34,6 +35,8 @@ _LIMIT, _DISPERSED = 6.0, 2.0
 _FEWEST, _MOST = 2, 6
 #: The most cells that releases are drawn anew for.
 _CELLS = 1 << 18
+#: Cells that there is a number for each of at a time.
+_BLOCK = 1 << 20
 #: For an ascent the share of cells that its iterations are of so many, so that the check takes about 1 % of them; but
 #: so many cells always.
 _ITERATIONS, _LEAST = 5000, 1 << 12
@@ -150,34 +153,29 @@ def misfit(posterior: Posterior, threads: int | None) -> Misfit:
     iterations = sum(run.iteration for run in posterior.runs)
     number = max(_FEWEST, min(_MOST, iterations // 2000))
     cells = _looked_at(data, 1.0 if posterior.sampled else iterations / _ITERATIONS)
-    part = _part(data, cells)
-    expected, logs, spread = np.zeros(data.values.size if posterior.sampled else 0), np.zeros(()), 0.0
+    part, chosen = _part(data, cells), posterior.far_apart(number)
+    rates, sums = _over_rows(posterior, [state for state, _ in chosen], cells, used)
+    logs, spread = np.zeros(()), 0.0
     means = np.zeros((2, 4))  # of the release, and of those drawn anew
-    for draw, (state, rates, again) in enumerate(posterior.replicates(number, used, cells) if len(cells) else ()):
-        if posterior.sampled:
-            expected += _core.expected_counts(data.counts, rates, used, problem.shapes(state)) / number
-        here, before = rates[cells], logs
+    for draw, (state, rng) in enumerate(chosen if len(cells) else ()):
+        here, before = rates[draw], logs
+        again = replicate(problem, state, here, rng, cells)
         for place, release in enumerate((part, replace(part, values=again[None]))):
-            logs, sums = _judged(release, here, problem.shapes_of(state, cells), used)
-            means[place] += np.array(sums) / number
+            logs, judged = _judged(release, here, problem.shapes_at(state, cells), used)
+            means[place] += np.array(judged) / number
         if draw:
             spread += float(((logs - before) ** 2).sum()) / (2 * number - 2)
-    expected = expected.reshape(data.shape) if posterior.sampled else posterior.expected_counts(threads)
-    variances = np.where(data.observed, noise_variances(data), 0.0)
-    noise = np.where(variances > 0, data.values - expected, 0.0)
-    released = float(data.values.sum(dtype=np.float64, where=data.observed))
-    sums_to = released - float(noise.sum())
+    released, noise, variance = sums[0].sum(axis=1).tolist()
+    sums_to = released - noise
     if posterior.sampled and not problem.imputes:  # else the counts of a sweep have those of cells held out among them
         sums_to = float(posterior.statistic("total_count").mean())
 
     wider = 1 + 1 / number  # as the mean of what is drawn anew is over few draws
-    tail = max(1 / 3, -1 / float(np.log(data.alpha.max()))) if variances.any() else 0.0
-    (top, variance, squares, log), (drawn_top, drawn_variance, drawn_squares, drawn_log) = means
-    total = _Noise(np.array(released - sums_to), variances.sum(), tail)
-    largest = _Noise(np.array(top - drawn_top), np.array(max(variance, drawn_variance) * wider), tail)
-    axes = range(len(data.shape))
-    others = [tuple(other for other in axes if other != axis) for axis in axes]
-    margins = [_Noise(noise.sum(axis=rest), variances.sum(axis=rest), tail) for rest in others]
+    tail = max(1 / 3, -1 / float(np.log(data.alpha.max()))) if variance else 0.0
+    (top, of_top, squares, log), (drawn_top, drawn_of_top, drawn_squares, drawn_log) = means
+    total = _Noise(np.array(released - sums_to), np.array(variance), tail)
+    largest = _Noise(np.array(top - drawn_top), np.array(max(of_top, drawn_of_top) * wider), tail)
+    margins = [_Noise(seen, of_margin, tail) for seen, of_margin in _margins(sums, data.shape)]
     # That a cell's log-likelihood is less than -x has a chance near exp(-x).
     likely = _Noise(np.array(log - drawn_log), np.array(spread * wider), 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -209,6 +207,48 @@ def misfit(posterior: Posterior, threads: int | None) -> Misfit:
     )
 
 
+def _over_rows(
+    posterior: Posterior, draws: Sequence[State], cells: npt.NDArray[np.intp], threads: int
+) -> tuple[Floats, tuple[Floats, Floats]]:
+    """Return the rates of some cells in each draw, and sums over all cells, of each row and of each column.
+
+    They are of the release, the noise that a fit sees, and the variances of noise, for observed cells. Some rows are
+    gone through after others: a number for each cell would be many times the memory of the release.
+    """
+    problem, data = posterior.problem, posterior.problem.data
+    cols = data.shape[-1]
+    number, step = data.values.size // max(cols, 1), max(1, _BLOCK // max(cols, 1))
+    rates, of_rows, of_columns = np.empty((len(draws), len(cells))), np.zeros((3, number)), np.zeros((3, cols))
+    ascent = [] if posterior.sampled else list(posterior.states())
+    for first in range(0, number, step):
+        rows = first, min(first + step, number)
+        inside = slice(*np.searchsorted(cells, [cols * row for row in rows]))
+        part = data.between(*rows)
+        expected = np.zeros(part.values.size)
+        for draw, state in enumerate(draws):
+            all_rates = problem.rates(state, threads, rows)
+            rates[draw, inside] = all_rates[cells[inside] - cols * first]
+            if posterior.sampled:
+                expected += posterior.expected_given(part, state, None, all_rates, threads, rows) / len(draws)
+        for state, at_logs in ascent:
+            all_rates = problem.rates(state, threads, rows)
+            expected += posterior.expected_given(part, state, at_logs, all_rates, threads, rows) / len(ascent)
+        variances = np.where(part.observed, noise_variances(part), 0.0)
+        noise = np.where(variances > 0, part.values - expected.reshape(part.shape), 0.0)
+        for i, table in enumerate((np.where(part.observed, part.values, 0), noise, variances)):
+            of_rows[i, slice(*rows)] = table.sum(axis=1, dtype=np.float64)
+            of_columns[i] += table.sum(axis=0, dtype=np.float64)
+    return rates, (of_rows, of_columns)
+
+
+def _margins(sums: tuple[Floats, Floats], shape: tuple[int, ...]) -> list[tuple[Floats, Floats]]:
+    """Return for each axis the noise and the variances of its sums, from sums of rows and columns of the table."""
+    of_rows, of_columns = sums[0].reshape(-1, *shape[:-1]), sums[1]
+    axes = range(1, len(shape))
+    of_axes = [of_rows.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+    return [(noise, variances) for _, noise, variances in (*of_axes, of_columns)]
+
+
 def noise_variances(data: Data) -> Floats:
     """Return the variance of the noise, of the shape of the ratios."""
     found: Floats = 2 * data.alpha / (1 - data.alpha) ** 2
@@ -219,11 +259,10 @@ def _looked_at(data: Data, share: float) -> npt.NDArray[np.intp]:
     """Return places of observed cells: all of them, or a share, or so many that their releases are soon drawn anew."""
     size = data.values.size
     most = min(_CELLS, max(_LEAST, int(share * size)))
-    if size > most:
-        chosen = np.zeros(size, dtype=bool)
-        chosen[np.random.default_rng(size).integers(0, size, most)] = True
-        return np.flatnonzero(chosen if data.held_out is None else chosen & data.observed.reshape(-1))
-    return np.flatnonzero(data.observed)
+    if size <= most:
+        return np.flatnonzero(data.observed)
+    chosen = np.unique(np.random.default_rng(size).integers(0, size, most))
+    return chosen if data.held_out is None else chosen[~data.held_out.reshape(-1)[chosen]]
 
 
 def _part(data: Data, cells: npt.NDArray[np.intp]) -> Data:
@@ -328,8 +367,9 @@ def predictive_check(posterior: Posterior, names: Sequence[str], number: int, th
     part = _part(data, cells)
     values, noise = part.values[0].astype(np.float64), noise_variances(part)
     found = np.empty((2, len(names), number))
-    for draw, (_, rates, again) in enumerate(posterior.replicates(number, used, cells)):
-        here = rates[cells]
+    for draw, (state, rng) in enumerate(posterior.far_apart(number)):
+        here = posterior.problem.rates(state, used)[cells]
+        again = replicate(posterior.problem, state, here, rng, cells)
         for place, release in enumerate((values, again.astype(np.float64))):
             found[place, :, draw] = [STATISTICS[name](release, here, here + noise) for name in names]
     chances = (found[1] > found[0]).mean(axis=1) + (found[1] == found[0]).mean(axis=1) / 2

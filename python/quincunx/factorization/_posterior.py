@@ -1,6 +1,5 @@
 """What the runs of a fit amount to: draws, means, diagnostics, and the DataTree that ArviZ works on."""
 
-import itertools
 import warnings
 from collections.abc import Iterator, Sequence
 
@@ -16,6 +15,8 @@ from quincunx.factorization import _groups
 from quincunx.factorization._align import best_order
 from quincunx.factorization._chains import Problem, gammas
 from quincunx.factorization._data import Data
+from quincunx.factorization._groups import State
+from quincunx.factorization._layout import Rows
 from quincunx.factorization._misfit import Misfit, misfit
 
 #: Draws of a variational approximation for a predictive density.
@@ -135,17 +136,19 @@ class Posterior(inference.Posterior[Problem]):
                 table /= table.sum(axis=1, keepdims=True)
         return [tables + [np.broadcast_to(point, (number, *point.shape)) for point in self._points()]]
 
-    def replicates(self, number: int, threads: int, cells: npt.NDArray[np.intp]) -> Iterator[_groups.Replicate]:
-        """Yield draws far apart, for each the rates of all cells, and a release of some cells drawn anew."""
+    def far_apart(self, number: int) -> list[tuple[State, np.random.Generator]]:
+        """Return draws that are far apart, each with what a release is to be drawn anew with."""
         if self.sampled:
             each = -(-number // len(self.with_draws))
             places = (np.arange(each) + 1) * self.n_draws // each - 1  # more than there are come more than once
             runs = [[draws[places] for draws in run.draws] for run in self.with_draws]
         else:
             runs = self.approximate_tables(number)
-        parts = zip(runs, self.keys, strict=True)
-        each_run = (_groups.replicates(self.problem, tables, key, threads, cells) for tables, key in parts)
-        return itertools.islice(itertools.chain.from_iterable(each_run), number)
+        found: list[tuple[State, np.random.Generator]] = []
+        for tables, key in zip(runs, self.keys, strict=True):
+            rng = _groups.stream(key)
+            found += [([table[draw] for table in tables], rng) for draw in range(len(tables[0]))]
+        return found[:number]
 
     @property
     def keys(self) -> list[tuple[int, int]]:
@@ -188,19 +191,13 @@ class Posterior(inference.Posterior[Problem]):
         return self._expected
 
     def _mean_over_draws(self, threads: int | None, *, expected: bool) -> tuple[Floats, Floats]:
-        used = _check.threads(threads)
-        problem = self.problem
-        data, layout = problem.data, problem.layout
+        used, data, layout = _check.threads(threads), self.problem.data, self.problem.layout
         rates, counts = np.zeros(data.values.size), np.zeros(data.values.size if expected else 0)
         number = 0
-        for at_means, at_logs in self._tables():
-            rates += (here := problem.rates(at_means, used))
+        for at_means, at_logs in self.states():
+            rates += (here := self.problem.rates(at_means, used))
             if expected:
-                shapes = problem.shapes(at_means)
-                if at_logs is not None:
-                    there = problem.rates(at_logs, used)
-                    here = there if shapes is None else problem.between(here, there, at_means)
-                counts += _core.expected_counts(data.counts, here, used, shapes)
+                counts += self.expected_given(data, at_means, at_logs, here, used)
             number += 1
         if expected and data.held_out is not None:  # where nothing was released a count is expected at its rate
             counts = np.where(data.held_out.reshape(-1), rates, counts)
@@ -209,7 +206,17 @@ class Posterior(inference.Posterior[Problem]):
             return means, counts
         return means, layout.mirrored(counts.reshape(data.shape))
 
-    def _tables(self) -> Iterator[tuple[list[Floats], list[Floats] | None]]:
+    def expected_given(
+        self, data: Data, state: State, at_logs: State | None, rates: Floats, threads: int, rows: Rows = None
+    ) -> Floats:
+        """Return the counts expected in all or some rows with their data, given a draw or the means, and the rates."""
+        shapes = self.problem.shapes(state, rows)
+        if at_logs is not None:
+            there = self.problem.rates(at_logs, threads, rows)
+            rates = there if shapes is None else self.problem.between(rates, there, shapes)
+        return _core.expected_counts(data.counts, rates, threads, shapes)
+
+    def states(self) -> Iterator[tuple[list[Floats], list[Floats] | None]]:
         """Yield factors to average over; for variational inference their means, and exp E log, which govern counts."""
         if self.sampled:
             for run in self.with_draws:
@@ -233,7 +240,7 @@ class Posterior(inference.Posterior[Problem]):
             for draw in range(len(tables[0])):
                 state = [table[draw] for table in tables]
                 rates = problem.rates(state, used)[chosen.reshape(-1)]
-                shapes = problem.shapes_of(state, chosen.reshape(-1))
+                shapes = problem.shapes_at(state, np.flatnonzero(chosen))
                 total = np.logaddexp(total, _core.log_likelihoods(cells.counts, rates, used, shapes))
                 number += 1
         found: Floats = total - np.log(number)

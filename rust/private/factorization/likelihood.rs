@@ -53,18 +53,18 @@ pub fn map_rates(
     Ok(out)
 }
 
-/// The rates of all cells, row by row.
+/// The rates of the cells of some rows, row by row.
 ///
 /// # Errors
 /// [`Error::Interrupted`]
-pub fn all_rates(model: &Model, factors: &[FactorMatrix], progress: &Progress) -> Result<Vec<f64>> {
+pub fn rates_of(model: &Model, factors: &[FactorMatrix], of: Range<usize>, progress: &Progress) -> Result<Vec<f64>> {
     let right = model.right(factors);
     let panels = Panels::new(right);
     let (level, cols) = (level(), right.rows);
-    let mut all = vec![0.0; model.layout().rows * cols];
+    let mut all = vec![0.0; of.len() * cols];
     let size = tile_of(cols);
     let fill = |(): &mut (), tile: usize, out: &mut [f64]| {
-        let rows = tile * size..model.layout().rows.min((tile + 1) * size);
+        let rows = of.start + tile * size..of.end.min(of.start + (tile + 1) * size);
         let number = rows.len() as u64;
         panels.rates(level, &lefts(model, factors, rows), right.stride, out);
         progress.advance(number)
