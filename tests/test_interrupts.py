@@ -204,7 +204,8 @@ RUN_BY = {
     "noise": """
         privacy.DiscreteGaussianMechanism privacy.GaussianMechanism privacy.GeneralizedRandomizedResponse
         privacy.GeometricMechanism privacy.LaplaceMechanism privacy.RandomizedResponse privacy.UnaryEncoding
-        privacy.HadamardResponse privacy.LocalHashing privacy.SubsetSelection privacy.privatize privacy.audit
+        privacy.HadamardResponse privacy.LocalHashing privacy.MemoizedUnaryEncoding privacy.SubsetSelection
+        privacy.privatize privacy.audit
     """,
     "eigenvalues": "spectra.spectrum spectra.energy spectra.clique_spectrum",
     "the connectivity of an expander": "spectra.algebraic_connectivity",

@@ -42,6 +42,7 @@ def test_the_exact_channel_is_that_of_the_draws_and_no_less_private(mechanism):
         privacy.GeneralizedRandomizedResponse(0.7, 4),
         privacy.UnaryEncoding(0.7, 3),
         privacy.UnaryEncoding(0.7, 4, variant="symmetric"),
+        privacy.MemoizedUnaryEncoding(0.7, 2.0, 3),
         privacy.SubsetSelection(0.7, 5, size=2),
         privacy.HadamardResponse(0.7, 3),
         privacy.GeometricMechanism(0.7, lower=-2, upper=4),

@@ -23,6 +23,7 @@ from quincunx.privacy import (
     HadamardResponse,
     LaplaceMechanism,
     LocalHashing,
+    MemoizedUnaryEncoding,
     PrivacyGuarantee,
     RandomizedResponse,
     ReplaceOne,
@@ -108,6 +109,11 @@ TABLE = {
     UnaryEncoding: {
         ("epsilon", "categories"): [(1.0, 3)],
         ("variant",): [None, ("symmetric",), ("threshold",), ("optimized",)],
+        ("relation",): [None if r is None else (r,) for r in RELATIONS],
+    },
+    MemoizedUnaryEncoding: {
+        ("epsilon", "lifetime", "categories"): [(1.0, 2.0, 3)],
+        ("variant",): [None, ("symmetric",), ("optimized",)],
         ("relation",): [None if r is None else (r,) for r in RELATIONS],
     },
     SubsetSelection: {

@@ -16,6 +16,7 @@ from quincunx.privacy._geometric import GeometricMechanism
 from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy._laplace import LaplaceMechanism
 from quincunx.privacy._losses import LossDistribution
+from quincunx.privacy._memoized import MemoizedUnaryEncoding
 from quincunx.privacy._partition import Partition
 from quincunx.privacy._privatize import privatize
 from quincunx.privacy._quantile import quantile
@@ -41,6 +42,7 @@ __all__ = [
     "LaplaceMechanism",
     "LocalHashing",
     "LossDistribution",
+    "MemoizedUnaryEncoding",
     "NoGuarantee",
     "Partition",
     "Plan",

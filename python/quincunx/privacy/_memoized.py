@@ -1,0 +1,295 @@
+"""Reports that are repeated: a noisy row is kept by its user, and each report adds noise of its own to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check, _core
+from quincunx._docs import sections
+from quincunx._types import Floats
+from quincunx.privacy import _rational
+from quincunx.privacy._curves import Pure
+from quincunx.privacy._guarantee import PrivacyGuarantee, guarantee_of
+from quincunx.privacy._mechanism import release_doc
+from quincunx.privacy._privacy_map import PerEntry
+from quincunx.privacy._relations import Relation, ReplaceOne
+from quincunx.privacy._release import Release, marked, seed_words
+from quincunx.privacy._response import WORD, entries, shown_relation, swapped
+from quincunx.privacy._unary_encoding import UnaryEncoding, UnaryEncodingNoise
+
+#: Powers are rounded down to multiples of 2**-BITS.
+BITS = 256
+
+
+@sections
+class MemoizedUnaryEncoding(UnaryEncoding):
+    """A category is kept as a noisy row of bits, of which each report is a noisier copy: repeated collection.
+
+    The *permanent* row is that of a `UnaryEncoding`, made once (`memoize`); each *report* flips every bit of it anew
+    with probability f (`report`). However many reports are seen, they tell no more than the permanent row, and its
+    epsilon is the `lifetime`; one report by itself is a row of unary encoding with probabilities
+    ``p = p1 + f (1 - 2 p1)`` and ``q = q1 + f (1 - 2 q1)``, where p1 and q1 are those of the permanent row. The
+    symmetric variant is RAPPOR with symmetric instantaneous noise (L-SUE), the optimal one L-OSUE.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy level of one report, > 0.
+    lifetime : float
+        Privacy level of all reports together, > epsilon.
+    categories : int or sequence
+        Their number k, >= 2, for the numbers 0..k-1, or k labels: strings, numbers or truth values.
+    variant : {"optimal", "symmetric"}
+        Which p1 and q1, as for `UnaryEncoding`; p and q of a report are then those of the same variant.
+    relation : ReplaceOne or DataMetric
+        Which neighbors it is about; where they differ in several records, each has its share of both levels.
+
+    Attributes
+    ----------
+    categories : int or tuple
+        As declared.
+    permanent : UnaryEncoding
+        The mechanism of the rows that are kept: its guarantee is that of the lifetime, to spend once.
+    flip_probability : float
+        The f used: a multiple of 2**-64, rounded upwards.
+    one_probability, zero_probability : float
+        The p and q of one report.
+    guarantee : PrivacyGuarantee
+        Of one report, at most the epsilon asked for. `guarantee_of_reports` has that of several.
+
+    {domain}
+
+    Notes
+    -----
+    Reports of one permanent row are not independent: rules that compose independent releases say nothing of them. The
+    exact level of r of them is that of `guarantee_of_reports`, which is concave in r: at most r times that of one, and
+    at most the lifetime. A release by `report` states the lifetime, which all of them spend together.
+
+    A value that changes needs a permanent row of its own, and then spends the lifetime again.
+
+    References
+    ----------
+    .. [1] U. Erlingsson, V. Pihur and A. Korolova (2014), RAPPOR: randomized aggregatable privacy-preserving ordinal
+       response, CCS.
+    .. [2] H. Arcolezi, J.-F. Couchot, B. Al Bouna and X. Xiao (2022), Improving the utility of locally differentially
+       private protocols for longitudinal and multidimensional frequency estimates, Digit. Commun. Netw.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import MemoizedUnaryEncoding
+    >>> mechanism = MemoizedUnaryEncoding(1.0, 2.0, ["tea", "coffee", "mate"])
+    >>> kept = mechanism.memoize(["mate", "tea", "tea"])  # stays with the users
+    >>> days = [mechanism.report(kept) for _ in range(30)]
+    >>> round(days[0].epsilon, 9), days[0].columns
+    (2.0, ('tea', 'coffee', 'mate'))
+    >>> [round(mechanism.guarantee_of_reports(r).epsilon, 4) for r in (1, 2, 30)]
+    [1.0, 1.6417, 2.0]
+    """
+
+    def __init__(
+        self,
+        epsilon: float,
+        lifetime: float,
+        categories: int | Sequence[Hashable],
+        variant: Literal["optimal", "symmetric"] = "optimal",
+        *,
+        relation: Relation = ReplaceOne(),
+    ) -> None:
+        level = _check.real(epsilon, "epsilon", positive=True) / entries(relation)
+        if not _check.real(lifetime, "lifetime", positive=True) > epsilon:
+            raise ValueError(f"`lifetime` must be above `epsilon` = {epsilon}, got {lifetime}")
+        self.variant = _check.one_of(variant, "variant", ("optimal", "symmetric"))
+        self.permanent = UnaryEncoding(lifetime, categories, variant, relation=relation)
+        self.categories = self.permanent.categories
+        self._levels = float(epsilon), float(lifetime)
+        # The least f for which q is at least that of the same variant at this level.
+        kept = self.permanent.noise
+        asked = UnaryEncoding(epsilon, categories, variant, relation=relation).noise.zero
+        self._again = math.ceil((asked - kept.zero) / (1 - 2 * kept.zero) * WORD)
+        if not 0 < self._again < WORD // 2:
+            raise ValueError(
+                f"`epsilon` and `lifetime` must differ in probabilities of 64 bits, got {epsilon} and {lifetime}"
+            )
+        p, q = self.noise.one, self.noise.zero
+        used = min(level, _rational.log_upwards(p * (1 - q) / (q * (1 - p))))
+        self.guarantee = guarantee_of(PerEntry(swapped(p * (1 - q), q * (1 - p)), True), relation, epsilon=used)
+
+    @cached_property
+    def noise(self) -> UnaryEncodingNoise:
+        flip, kept = Fraction(self._again, WORD), self.permanent.noise
+        one, zero = (chance + flip * (1 - 2 * chance) for chance in (kept.one, kept.zero))
+        return UnaryEncodingNoise(self.categories, one, zero)
+
+    @property
+    def flip_probability(self) -> float:
+        """The probability f with which a report flips a bit of the permanent row."""
+        return self._again / WORD
+
+    def guarantee_of_reports(self, reports: float) -> PrivacyGuarantee:
+        """Guarantee of several reports of one permanent row together.
+
+        Parameters
+        ----------
+        reports : int
+            How many, >= 1; ``math.inf`` for the lifetime.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            With the exact level, that of ones in all reports at one category and zeros in all at another, rounded
+            upwards: with ``s = (f / (1 - f))**r`` it is
+            ``log((p1 + (1 - p1) s) / (q1 + (1 - q1) s)) + log((1 - q1 + q1 s) / (1 - p1 + p1 s))``.
+
+        {domain}
+
+        Examples
+        --------
+        >>> import math
+        >>> from quincunx.privacy import MemoizedUnaryEncoding
+        >>> mechanism = MemoizedUnaryEncoding(0.1, 8.0, 5)
+        >>> [round(mechanism.guarantee_of_reports(r).epsilon, 4) for r in (1, 20, 200)]
+        [0.1, 1.9989, 8.0]
+        >>> mechanism.guarantee_of_reports(math.inf) == mechanism.permanent.guarantee
+        True
+        """
+        number = _number(reports)
+        if number is None:
+            return self.permanent.guarantee
+        if number == 1:
+            return self.guarantee
+        flip, kept = Fraction(self._again, WORD), self.permanent.noise
+        p, q, s = kept.one, kept.zero, _power_below(flip / (1 - flip), number)
+        ones = (p + (1 - p) * s) / (q + (1 - q) * s)
+        zeros = (1 - q + q * s) / (1 - p + p * s)
+        relation = self.guarantee.relation
+        used = min(self.permanent.epsilon / entries(relation), _rational.log_upwards(ones * zeros))
+        return guarantee_of(PerEntry(Pure(Fraction(used)), True), relation, epsilon=used)
+
+    @release_doc
+    def memoize(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
+        """Make the permanent rows, which users keep and do not send.
+
+        Parameters
+        ----------
+        x : array_like of int, or of labels, shape (...)
+            The private categories.
+        {insecure_seed}
+            With uint8 values of shape (..., k) and the guarantee of the lifetime: it may be saved and loaded.
+
+        {errors}
+            If `x` does not hold categories.
+        """
+        return self.permanent.release(x, insecure_seed=insecure_seed)
+
+    @release_doc
+    def report(self, kept: Release, *, insecure_seed: int | None = None) -> Release:
+        """Report once from permanent rows.
+
+        Parameters
+        ----------
+        kept : Release
+            What `memoize` gave, or a part of it.
+        {insecure_seed}
+            With uint8 values of the shape of `kept` and the noise of one report. Its guarantee is that of `kept`, the
+            lifetime, for all reports together.
+
+        {errors}
+            If `kept` is no release of permanent rows of this mechanism.
+        """
+        if not isinstance(kept, Release):
+            raise TypeError(f"`kept` must be a Release of `memoize`, got {type(kept).__name__}")
+        if kept.noise != self.permanent.noise:
+            raise ValueError("`kept` must be a Release of `memoize` of this mechanism, got one with another noise")
+        rows = self.permanent.noise.rows(kept, "kept").astype(np.uint8, copy=False)
+        flipped = _core.flip_bits(np.ascontiguousarray(rows).reshape(-1), self._again, _others(insecure_seed))
+        guarantee = marked(kept.guarantee, insecure_seed)
+        return Release(flipped.reshape(rows.shape), guarantee, noise=self.noise, _owned=True, _axes=kept.axes_)
+
+    @release_doc
+    def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
+        """Report once from permanent rows that are then forgotten: the guarantee is that of one report.
+
+        Parameters
+        ----------
+        x : array_like of int, or of labels, shape (...)
+            The private categories.
+        {insecure_seed}
+            With uint8 values of shape (..., k); labels are those of the last axis.
+
+        {errors}
+            If `x` does not hold categories.
+        """
+        release = self.report(self.memoize(x, insecure_seed=insecure_seed), insecure_seed=insecure_seed)
+        release.guarantee = marked(self.guarantee, insecure_seed)
+        return release
+
+    def variances(self, shares: npt.ArrayLike, users: int, reports: float = 1) -> Floats:
+        """Variances of the unbiased estimates of the shares from all reports of the users.
+
+        Parameters
+        ----------
+        shares : array_like of float, shape (k,)
+            The true shares: with these probabilities users have their categories, each by itself.
+        users : int
+            How many users report, >= 1.
+        reports : int
+            How many reports each makes from one permanent row; ``math.inf`` for the limit, where f is averaged away.
+
+        Returns
+        -------
+        ndarray of float64, shape (k,)
+            Exact, of `estimate` for rows of shape ``(reports, users, k)``: with ``mu = q1 + (p1 - q1) share`` it is
+            ``(f (1 - f) / reports + (1 - 2 f)**2 mu (1 - mu)) / (users (p - q)**2)``.
+
+        {domain}
+
+        Examples
+        --------
+        >>> import math
+        >>> from quincunx.privacy import MemoizedUnaryEncoding
+        >>> mechanism = MemoizedUnaryEncoding(1.0, 2.0, 2)
+        >>> [mechanism.variances([0, 1], 1000, r)[0].round(6).tolist() for r in (1, 10, math.inf)]
+        [0.003683, 0.00102, 0.000724]
+        """
+        known, number = _check.reals(shares, "shares"), _check.whole(users, "users", minimum=1)
+        if known.shape != (len(self.noise.declared),):
+            raise ValueError(f"`shares` must have shape ({len(self.noise.declared)},), got {known.shape}")
+        times = _number(reports) or math.inf
+        f, kept = self.flip_probability, self.permanent
+        mean = kept.zero_probability + (kept.one_probability - kept.zero_probability) * known
+        one = f * (1 - f) / times + (1 - 2 * f) ** 2 * mean * (1 - mean)
+        return np.asarray(one / (number * (self.one_probability - self.zero_probability) ** 2))
+
+    def __repr__(self) -> str:
+        (epsilon, lifetime), known = self._levels, self.noise.declared.plain
+        return f"MemoizedUnaryEncoding({epsilon}, {lifetime}, {known}, {self.variant!r}{shown_relation(self)})"
+
+
+def _number(reports: float) -> int | None:
+    """Return a number of reports, None for infinitely many."""
+    if isinstance(reports, float) and reports == math.inf:
+        return None
+    return _check.whole(reports, "reports", minimum=1)
+
+
+def _others(insecure_seed: int | None) -> list[int] | None:
+    """Return words of a seed other than those that the permanent rows of the same seed are made with."""
+    words = seed_words(insecure_seed)
+    return None if words is None else [words[0] ^ 1, words[1]]
+
+
+def _power_below(base: Fraction, times: int) -> Fraction:
+    """Return a power of a number in (0, 1), rounded down: guarantees fall with it."""
+    square, found = (base.numerator << BITS) // base.denominator, 1 << BITS
+    while times:
+        if times & 1:
+            found = found * square >> BITS
+        square, times = square * square >> BITS, times >> 1
+    return Fraction(found, 1 << BITS)
