@@ -55,6 +55,7 @@ WITH = {
     "counting.residue": {"modulus": 101},
     "graphs.induced_graph": {"query": [0, 0, 1, 1, 2, 2]},
     "graphs.spheres": {"v": 0},
+    "leakage.leakage_bound": {"epsilon": 0.5},
     "leakage.utility_bound": {"epsilon": 0.5},
     "spectra.resistance_distance": {"u": 0, "v": 2},
 }

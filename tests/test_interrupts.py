@@ -241,7 +241,7 @@ HEARD = {
         privacy.gaussian_epsilon privacy.gaussian_sigma posterior.kl_bound posterior.le_cam_lower_bound
         posterior.min_samples_to_distinguish privacy.parallel posterior.prior_change_bounds posterior.query_error_bound
         posterior.regret_bound privacy.sensitivity.linear_regression privacy.sensitivity.logistic_regression
-        privacy.subsampled posterior.tv_bound leakage.utility_bound
+        privacy.subsampled posterior.tv_bound leakage.leakage_bound leakage.utility_bound
     """,
     "its loops are Python's, on what the caller holds or a file says": """
         counting.transfer_matrices datasets.fetch_adult datasets.fetch_enron datasets.fetch_kosarak datasets.fetch_wine

@@ -108,7 +108,7 @@ NEITHER = {
     "graphs": "is_distance_degree_regular line_graph sphere_sizes subdivide",
     "lattices": "clique_insert",
     "spectra": "algebraic_connectivity average_resistance density_of_states energy kirchhoff_index spectrum",
-    "leakage": "distance_channel optimal_mechanism plot_utility utility_bound",
+    "leakage": "distance_channel leakage_bound optimal_mechanism plot_utility utility_bound",
 }
 
 

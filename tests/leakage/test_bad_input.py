@@ -11,6 +11,7 @@ from quincunx.leakage import (
     Channel,
     distance_channel,
     geometric_channel,
+    leakage_bound,
     optimal_mechanism,
     plot_symmetrization,
     randomized_response,
@@ -208,6 +209,7 @@ def test_a_gain_that_is_none():
 def test_words_and_arrays_that_do_not_fit():
     refused("`kind` must be one of", lambda: HALVES.capacity("max"))
     refused("`kind` must be one of", lambda: utility_bound(path(2), 0.5, "best"))
+    refused("`kind` must be one of", lambda: leakage_bound(path(2), 0.5, "vertex"))
     refused("`method` must be one of", lambda: optimal_mechanism(path(2), 0.5, method="guess"))
     refused("`tol` must be positive", lambda: HALVES.shannon_capacity(0))
     refused("`out` must be C-contiguous", lambda: HALVES.symmetrize(path(2), out=np.empty((3, 3))))

@@ -11,11 +11,13 @@ from leakage_graphs import FORK, GRAPHS, small_connected_graphs
 from scipy.optimize import linprog
 
 from quincunx.errors import ConvergenceError
-from quincunx.graphs import automorphism_group, complete, cycle, hamming, path
+from quincunx.graphs import automorphism_group, complete, cycle, distances, hamming, path
 from quincunx.leakage import (
+    Channel,
     _program,
     distance_channel,
     geometric_channel,
+    leakage_bound,
     optimal_mechanism,
     randomized_response,
     utility_bound,
@@ -116,6 +118,50 @@ def test_every_small_graph_has_its_optimum_below_its_bounds(epsilon):
         assert weakest <= utility_bound(graph, epsilon, "sphere") + 1e-12
         if found.method != "linear program":
             assert math.isclose(found.utility, relaxation, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize(("people", "values"), [(1, 2), (3, 2), (2, 5), (4, 3)])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, LN2, 3.0, math.inf])
+def test_leakage_of_databases_is_bounded_as_by_alvim_and_others(people, values, epsilon):
+    # Their closed form, with e^-epsilon; and the channel that attains it, whose columns are summed.
+    graph, closed = hamming(people, values), people * math.log2(values / (1 + (values - 1) * math.exp(-epsilon)))
+    assert math.isclose(leakage_bound(graph, epsilon), closed, rel_tol=1e-12, abs_tol=1e-12)
+    best = distance_channel(graph, epsilon)
+    assert math.isclose(best.min_capacity(), closed, rel_tol=1e-12, abs_tol=1e-12)
+    assert best.min_capacity() <= leakage_bound(graph, epsilon) <= math.log2(values**people)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, LN2, 2.0])
+def test_no_private_channel_on_a_small_graph_leaks_more_than_the_bounds(epsilon):
+    # The largest leakage of all channels, by the linear program with one variable for each pair; and channels of more
+    # outputs, products of private ones drawn at random, for priors drawn at random.
+    rng = np.random.default_rng(7)
+    for graph in small_connected_graphs()[1:60:3]:
+        n = graph.num_vertices
+        largest = math.log2(n * brute_force(graph, epsilon, np.full(n, 1 / n)))
+        for kind in ("weakest-vertex", "sphere", "relaxation"):
+            assert largest <= leakage_bound(graph, epsilon, kind) + 1e-9
+        far = distances(graph)
+        # Weights exp(-epsilon d / 2) of columns that repeat, normalized by rows, are epsilon-private.
+        columns = rng.integers(0, n, 2 * n)
+        table = np.exp(-epsilon * far[:, columns] / 2) * rng.random(2 * n)
+        channel = Channel(table / table.sum(axis=1, keepdims=True))
+        assert channel.dp_epsilon(graph) <= epsilon + 1e-12
+        for prior in (None, rng.dirichlet(np.ones(n))):
+            assert channel.min_entropy_leakage(prior) <= leakage_bound(graph, epsilon, "relaxation")
+
+
+def test_alvims_mechanism_has_one_constant_where_spheres_are_alike():
+    # The constant of the theorem, a = 1 / sum_d |Border_d| e^(-epsilon d), with borders counted by networkx.
+    for graph in (nx.petersen_graph(), nx.cycle_graph(7), nx.hypercube_graph(3), nx.complete_graph(4)):
+        graph = nx.convert_node_labels_to_integers(graph)
+        far = np.array([[nx.shortest_path_length(graph, h, k) for k in graph] for h in graph])
+        border = np.bincount(far[0])
+        constant = 1 / sum(size * math.exp(-0.7 * d) for d, size in enumerate(border))
+        channel = distance_channel(graph, 0.7)
+        np.testing.assert_allclose(channel.matrix, constant * np.exp(-0.7 * far), rtol=1e-12)
+        assert math.isclose(channel.bayes_vulnerability(), optimal_mechanism(graph, 0.7).dual_bound, rel_tol=1e-12)
+        assert math.isclose(channel.min_capacity(), leakage_bound(graph, 0.7), rel_tol=1e-11)
 
 
 def test_methods_agree_with_brute_force_on_small_graphs():

@@ -6,7 +6,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, special, stats
 
 from quincunx import posterior
 from quincunx.posterior import (
@@ -18,6 +18,7 @@ from quincunx.posterior import (
     LaplaceGamma,
     MultivariateNormalMean,
     NormalPrecisionGamma,
+    _counterexamples,
 )
 from quincunx.privacy import AddRemove, PrivacyGuarantee
 
@@ -173,6 +174,50 @@ def test_divergences_and_tests_are_the_known_ones():
     hundred = 100 * ranged(0.1)
     assert hundred.epsilon == pytest.approx(10)
     assert hundred.epsilon_at(1e-6) == pytest.approx(2.4190931769, abs=1e-8)
+
+
+def test_the_constants_of_theorem_343_are_the_printed_ones_but_for_a_half():
+    # omega solves e^x = 1 + 2 x, also by Lambert's function; kappa is twice the least x / (1 - e^-x)^2.
+    with mpmath.workdps(30):
+        omega = -mpmath.mpf(1) / 2 - mpmath.lambertw(-mpmath.exp(-mpmath.mpf(1) / 2) / 2, -1).real
+        least = omega / (1 - mpmath.exp(-omega)) ** 2
+    found = optimize.minimize_scalar(lambda x: x / (1 - math.exp(-x)) ** 2, bounds=(0.5, 3), method="bounded")
+    assert round(float(omega), 5) == 1.25643
+    assert found.fun == pytest.approx(float(least), rel=1e-12)
+    assert round(2 * float(least), 5) == 4.91081
+
+
+@pytest.mark.parametrize("c", [0.2, 1.762, 30.0])
+@pytest.mark.parametrize("least", [0.0, 0.7, 12.0])
+@pytest.mark.parametrize("ratio", [1.0, 5.0, 1e6])
+@pytest.mark.parametrize("delta", [0.05, 0.43, 0.99])
+def test_the_m_of_theorems_343_and_433_is_above_the_bound_that_replaces_it(c, least, ratio, delta):
+    constants = posterior.LipschitzConstants(c, least, ratio)
+    with mpmath.workdps(30):
+        omega, e = mpmath.mpf("1.25643"), mpmath.exp
+        logs = mpmath.log(ratio) + mpmath.log(
+            e(-least * delta * c) / (e(-omega * (1 - delta)) - e(-omega)) + e(least * (1 - delta) * c)
+        )
+        parts = [kappa / c + least * (1 / (1 - e(-omega)) + 1) + logs for kappa in (4.91081, 2.45541)]
+    printed, mended = (float(part * ratio) for part in parts)
+    assert _counterexamples._divergence_constant(constants, delta) == pytest.approx(printed, rel=1e-12)
+    for rho in (0.1, 0.5, 1.0, 3.0):
+        if rho < (1 - delta) * c:
+            assert constants.kl_bound(distance=rho) < mended * max(rho, 1) < printed * max(rho, 1)
+
+
+def test_the_divergence_of_the_example_is_below_both_bounds():
+    # The exact divergences of all neighbors, by the closed form of Beta laws; 1 is below (1 - .43) c.
+    example = next(one for one in posterior.counterexamples() if one.where.startswith("3.4.3"))
+    assert (1 - 0.43) * BetaBernoulli(10, 10).lipschitz_constants(10).c > 1
+
+    def divergence(a, b, other_a, other_b):
+        value = special.betaln(other_a, other_b) - special.betaln(a, b) + (a - other_a) * special.digamma(a)
+        return value + (b - other_b) * special.digamma(b) + (other_a + other_b - a - b) * special.digamma(a + b)
+
+    pairs = [(k, k + step) for k in range(11) for step in (-1, 1) if 0 <= k + step <= 10]
+    largest = max(divergence(10 + k, 20 - k, 10 + j, 20 - j) for k, j in pairs)
+    assert largest < example.found < example.claimed
 
 
 NETWORKS = {

@@ -1,7 +1,7 @@
 """Channels and what leaks through them: min-entropy leakage, averaging over symmetries, best private mechanisms."""
 
 from quincunx.leakage._blocks import ChannelColumns
-from quincunx.leakage._bounds import utility_bound
+from quincunx.leakage._bounds import leakage_bound, utility_bound
 from quincunx.leakage._channel import Channel
 from quincunx.leakage._counterexamples import counterexamples
 from quincunx.leakage._entropy import renyi_entropy
@@ -26,6 +26,7 @@ __all__ = [
     "counterexamples",
     "distance_channel",
     "geometric_channel",
+    "leakage_bound",
     "optimal_mechanism",
     "plot_symmetrization",
     "plot_utility",

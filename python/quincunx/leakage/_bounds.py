@@ -12,7 +12,9 @@ from quincunx.graphs._graph import GraphLike, IntArray
 from quincunx.leakage import _checks
 from quincunx.leakage._solver import Deadline, linear_program
 
-_KINDS = ("weakest-vertex", "sphere", "relaxation", "vertex", "vertex-sphere")
+#: Of utility: for every graph, and those that hold at one vertex.
+BOUNDS = ("weakest-vertex", "sphere", "relaxation")
+_KINDS = (*BOUNDS, "vertex", "vertex-sphere")
 
 
 def utility_bound(graph: GraphLike, epsilon: float, kind: str = "weakest-vertex") -> float | Floats:
@@ -65,6 +67,61 @@ def utility_bound(graph: GraphLike, epsilon: float, kind: str = "weakest-vertex"
     plain = kind in ("weakest-vertex", "vertex")
     values = 1 / (sphere_sums(graph, level) if plain else _smallest_sphere_sums(graph, level))
     return values if kind.startswith("vertex") else float(values.max())
+
+
+def leakage_bound(graph: GraphLike, epsilon: float, kind: str = "weakest-vertex") -> float:
+    """Return a bound of what a private channel tells of its input, in bits: ``log2(N U)``.
+
+    An epsilon-private channel on a graph of N inputs, with any outputs, has a min-capacity of at most ``log2(N U)`` for
+    a bound U of the chance of a right guess under the uniform prior; that is its min-entropy leakage for the uniform
+    prior, and no less than that for any other. On the Hamming graph of u records with v values it is
+    ``u log2(v exp(epsilon) / (v - 1 + exp(epsilon)))``, of [1]_, which the best channel attains.
+
+    Parameters
+    ----------
+    graph : Graph, networkx graph, SciPy sparse matrix or pair (n, edges)
+        The graph on the inputs: of the leakage of a database, that on the databases.
+    epsilon : float
+        In nats, >= 0; may be infinite.
+    kind : {"weakest-vertex", "sphere", "relaxation"}
+        Which U, as for `utility_bound`.
+
+    Returns
+    -------
+    float
+        In bits, rounded upwards; at most ``log2(N)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `utility_bound`.
+
+    Notes
+    -----
+    Outputs for which the same guess is best may be merged: the sum over outputs of the largest probability becomes the
+    trace of a private channel with N outputs, which is N times its chance of a right guess.
+
+    References
+    ----------
+    .. [1] M. Alvim, M. Andres, K. Chatzikokolakis and C. Palamidessi (2011), On the relation between differential
+       privacy and quantitative information flow, ICALP.
+
+    Examples
+    --------
+    >>> import math
+    >>> from quincunx.graphs import hamming, path
+    >>> from quincunx.leakage import leakage_bound, optimal_mechanism
+    >>> round(leakage_bound(hamming(3, 2), math.log(2)), 9), round(3 * math.log2(4 / 3), 9)
+    (1.245112498, 1.245112498)
+    >>> best = optimal_mechanism(path(3), math.log(2))
+    >>> round(best.channel.min_capacity(), 6), round(leakage_bound(path(3), math.log(2)), 6)
+    (0.736966, 0.777608)
+    """
+    graph = _checks.graph_on(graph)
+    chance = utility_bound(graph, epsilon, _check.one_of(kind, "kind", BOUNDS))
+    # Distances are below n and exponents that count below 746: so far are the sums of powers off at most.
+    margin = 2.0**-52 * (graph.num_vertices + 1000)
+    return min(math.log2(graph.num_vertices * chance) + margin, math.log2(graph.num_vertices))
 
 
 def powers(level: float, distance: Floats) -> Floats:

@@ -339,10 +339,11 @@ def _keeps(worth: Floats, group: AutomorphismGroup) -> bool:
 
 
 def distance_channel(graph: GraphLike, epsilon: float) -> Channel:
-    """Return the channel whose probabilities fall with distance as fast as privacy allows.
+    """Return the channel whose probabilities fall with distance as fast as privacy allows: Alvim's mechanism.
 
-    ``C[h, k] = w[k] exp(-epsilon d(h, k))`` with the weights for which rows sum to 1; all equal if spheres around all
-    vertices have the same sizes.
+    ``C[h, k] = w[k] exp(-epsilon d(h, k))`` with the weights for which rows sum to 1, the channel of tight constraints.
+    If spheres around all vertices have the same sizes b_d, all weights are ``1 / sum(b_d exp(-epsilon d))``, as in
+    theorem 4 of [1]_ for symmetric graphs. Wherever it exists it is of maximal utility for the uniform prior.
 
     Parameters
     ----------
@@ -362,6 +363,11 @@ def distance_channel(graph: GraphLike, epsilon: float) -> Channel:
     ValueError
         If `epsilon` is negative, or a weight would be: then no such channel exists (`optimal_mechanism` finds the best
         one).
+
+    References
+    ----------
+    .. [1] M. Alvim, M. Andres, K. Chatzikokolakis and C. Palamidessi (2011), On the relation between differential
+       privacy and quantitative information flow, ICALP.
 
     Examples
     --------

@@ -8,6 +8,7 @@ import numpy as np
 from quincunx import _check
 from quincunx._docs import sections
 from quincunx.posterior._account import checked_trim
+from quincunx.posterior._bounds import LipschitzConstants
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._one_parameter import BetaBernoulli, ExponentialGamma
 
@@ -169,8 +170,29 @@ def counterexamples() -> tuple[Counterexample, ...]:
             BetaBernoulli(10, 10).delta(0.0, 100),
             "the exact hockey-stick divergence",
         ),
+        Counterexample(
+            "3.4.3, 4.3.3",
+            "posteriors of neighbors diverge by M at most (Beta(10, 10), 10 records, delta .43): true, never the least",
+            _divergence_constant(BetaBernoulli(10, 10).lipschitz_constants(10), 0.43),
+            BetaBernoulli(10, 10).lipschitz_constants(10).kl_bound(),
+            "2 C (L0 + 1/c) rho, below M max(rho, 1) at every rho; kappa is 2.45541",
+        ),
     ]
     return tuple(found)
+
+
+def _divergence_constant(constants: LipschitzConstants, delta: float, kappa: float = 4.91081) -> float:
+    """Return the M of theorems 3.4.3 and 4.3.3 for rho below ``(1 - delta) c``, with the kappa printed there.
+
+    Above ``2 C (L0 + 1/c)`` for every kappa above 2: the logarithms are not negative, as C >= 1, ``L0 (1 - delta) c >=
+    0`` and what is added to the exponential of that is positive; and what L0 is multiplied by is above 2.
+    """
+    omega = 1.25643
+    apart = math.exp(-omega * (1 - delta)) - math.exp(-omega)
+    c, far = constants.c, constants.L0 * constants.c
+    last = math.log(math.exp(-far * delta) / apart + math.exp(far * (1 - delta)))
+    of_least = constants.L0 * (1 / (1 - math.exp(-omega)) + 1)
+    return (kappa / c + of_least + math.log(constants.C) + last) * constants.C
 
 
 def _bayes(features: int) -> DiscreteBayesNet:
