@@ -223,6 +223,7 @@ HEARD = {
         factorization.Forecast factorization.Misfit factorization.PredictiveCheck
         entropy.Interval entropy.QuenchedEntropy ldp.Calibration leakage.CapacityResult leakage.ChannelColumns
         leakage.OptimalMechanism leakage.Symmetrization posterior.ConjugatePosterior posterior.DirichletPosterior
+        posterior.GridPosterior
         posterior.PackedRecords posterior.PrivateSample privacy.AuditResult privacy.BudgetExceeded
         privacy.LossDistribution privacy.NoGuarantee privacy.Plan spectra.EnergyDensity
     """,
@@ -250,7 +251,7 @@ HEARD = {
         ldp.Summary ldp.estimate_frequencies posterior.Summary
         ldp.statistics.smat ldp.statistics.svec leakage.counterexamples leakage.geometric_channel
         leakage.plot_symmetrization leakage.plot_utility leakage.randomized_response leakage.read_channel
-        posterior.MarginalTree posterior.SyntheticBayesNet posterior.synthesize
+        posterior.GridModel posterior.MarginalTree posterior.SyntheticBayesNet posterior.synthesize
         posterior.DiscreteBayesNet posterior.PrivateBernoulliNB posterior.PrivateCategoricalNB posterior.QueryAnswerer
         posterior.counterexamples privacy.quantile privacy.ExponentialMechanism privacy.Release
         spectra.bloch_hamiltonian spectra.expander_map

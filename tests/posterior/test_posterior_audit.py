@@ -11,6 +11,7 @@ from quincunx.posterior import (
     DirichletCategorical,
     DiscreteBayesNet,
     ExponentialGamma,
+    GridModel,
     LaplaceGamma,
     MultivariateNormalMean,
     MultivariateNormalPrecision,
@@ -26,6 +27,12 @@ MODELS = {
     "Beta": (BetaBernoulli(1, 1, trim=0.2), [0] * N, [1] + [0] * (N - 1), None),
     "Beta, tempered": (BetaBernoulli(2, 1, trim=0.05, temper=0.4), [1] * N, [0] + [1] * (N - 1), None),
     "exponential": (ExponentialGamma(1, 2, bounds=(0.5, 3), data_bound=1), [1.0] * N, [0.0] + [1.0] * (N - 1), None),
+    "a family of one's own": (
+        GridModel(lambda t, x: -np.abs(x - t), np.linspace(-1, 1, 9), np.linspace(-1, 1, 21)),
+        [1.0] * N,
+        [-1.0] + [1.0] * (N - 1),
+        None,
+    ),
     "Laplace": (
         LaplaceGamma(1, 1, bounds=(0.5, 2), data_bound=1, mean=0.5),
         [-1.0] * N,

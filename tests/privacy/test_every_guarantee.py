@@ -12,6 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from quincunx.posterior import GridModel
 from quincunx.privacy import (
     AddRemove,
     DataMetric,
@@ -293,6 +294,34 @@ def test_choices_claim_what_all_of_them_together_give_away(monotonic, choices):
     assert release.guarantee.epsilon == pytest.approx(choices * mechanism.epsilon)
     single = mechanism.release([0.0, 1.0])
     assert single.guarantee == mechanism.guarantee
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_grid_models_claim_what_the_worst_data_sets_give_away(seed):
+    # All data sets of three records or fewer and all their neighbors, in 40 digits: a family made of random numbers.
+    rng = np.random.default_rng(seed)
+    table, prior = rng.normal(size=(int(rng.integers(2, 5)), 3)) * 10.0 ** rng.integers(-2, 2), rng.normal(size=4)
+    k = len(table)
+    model = GridModel(lambda t, x: table[int(t)], range(k), range(3), log_prior=prior[:k], temper=rng.uniform(0.1, 2))
+    for epsilon in (None, 0.3):
+        own = model if epsilon is None else model.calibrate(epsilon)
+        laws = {}
+        with mpmath.workdps(40):
+            rate = mpmath.mpf(own._exponent.numerator) / own._exponent.denominator
+            for n in range(4):
+                for data in itertools.combinations_with_replacement(range(3), n):
+                    weights = [mpmath.exp(rate * int(unit)) for unit in own.posterior(list(data))._units]
+                    laws[data] = [weight / mpmath.fsum(weights) for weight in weights]
+            for relation in (ReplaceOne(), AddRemove()):
+                spent, ranges = own.guarantee(relation=relation).epsilon, [mpmath.mpf(0)]
+                for one, other in itertools.permutations(laws, 2):
+                    moved = sum((np.bincount(one, minlength=3) - np.bincount(other, minlength=3)).clip(0))
+                    if moved != 1 or len(one) - len(other) != (relation == AddRemove()):
+                        continue
+                    losses = [mpmath.log(p / q) for p, q in zip(laws[one], laws[other], strict=True)]
+                    assert max(losses) - min(losses) <= spent * (1 + 1e-15)
+                    ranges.append(max(losses) - min(losses))
+                assert float(max(ranges)) == pytest.approx(spent, rel=1e-12)
 
 
 @pytest.mark.parametrize("bound", [1, 3, 10])

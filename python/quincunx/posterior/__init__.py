@@ -23,6 +23,7 @@ from quincunx.posterior._bounds import (
 from quincunx.posterior._counterexamples import counterexamples, naive_bayes_loss
 from quincunx.posterior._dirichlet import DirichletCategorical, DirichletPosterior
 from quincunx.posterior._fitted import PrivateBayesNet
+from quincunx.posterior._grid import GridModel, GridPosterior
 from quincunx.posterior._marginal_tree import MarginalTree, synthesize
 from quincunx.posterior._network import DiscreteBayesNet, PackedRecords
 from quincunx.posterior._network_posterior import NetworkPosterior
@@ -55,6 +56,8 @@ __all__ = [
     "DirichletPosterior",
     "DiscreteBayesNet",
     "ExponentialGamma",
+    "GridModel",
+    "GridPosterior",
     "LaplaceGamma",
     "LipschitzConstants",
     "MarginalTree",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
@@ -28,7 +29,7 @@ def relation_of(relation: object) -> Relation:
     raise ValueError(f"`relation` must be ReplaceOne() or AddRemove(), got {relation!r}; `at` restates for groups")
 
 
-def ranged(epsilon: float, relation: Relation, numerics: str = "exact") -> PrivacyGuarantee:
+def ranged(epsilon: float | Fraction, relation: Relation, numerics: str = "exact") -> PrivacyGuarantee:
     """Return the guarantee of a draw whose log density ratio lies in an interval of this length."""
     return PrivacyGuarantee(epsilon, relation=relation, numerics=numerics, range_bounded=True)
 
