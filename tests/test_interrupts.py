@@ -131,7 +131,7 @@ LASTING = {
     "a complete graph": lambda: graphs.complete(5000),
     "a grid": lambda: graphs.grid(2500, 2500),
     "a Hamming graph": lambda: graphs.hamming(9, 4),
-    "a triangulated grid": lambda: lattices.triangulated_grid(1000, 1000, 0.5, rng=1),
+    "a triangulated grid": lambda: lattices.triangulated_grid(5000, 5000, 0.5, rng=1),
     "a large lattice": lambda: lattices.king(1000, 1000).edges,
     "inserted cliques": lambda: lattices.clique_insert(graphs.complete(190)),
     "a product of channels": lambda: CHANNEL.kron(CHANNEL),

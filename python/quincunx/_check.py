@@ -262,10 +262,14 @@ def interval(value: object, name: str) -> float | None:
 
 def fits(value: object, name: str) -> None:
     """Refuse an array or a range whose copy is larger than the memory there is: views can be of any size."""
-    size = value.size if isinstance(value, np.ndarray) else len(value) if isinstance(value, range) else 0
-    if size > 1 << 24:
-        copied = not (isinstance(value, np.ndarray) and value.dtype.itemsize == 8 and value.flags.c_contiguous)
-        room(size * (9 if copied else 1), f"a copy of `{name}`")
+    if isinstance(value, range):
+        try:
+            room(49 * len(value), f"an array of `{name}`")  # NumPy makes a list of it on the way
+        except OverflowError:
+            room(2**70, f"an array of `{name}`")
+    elif isinstance(value, np.ndarray) and value.size > 1 << 24:
+        copied = not (value.dtype.itemsize == 8 and value.flags.c_contiguous)
+        room(value.size * (9 if copied else 1), f"a copy of `{name}`")
 
 
 # Bytes below which nobody is asked.

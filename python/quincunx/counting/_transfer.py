@@ -112,8 +112,8 @@ def transfer_matrices(graph: "GraphLike", layers: Iterable[Sequence[Hashable]]) 
     if not numbers:
         raise ValueError("`layers` must hold at least one layer, got none")
     every = [v for layer in numbers for v in layer]
-    if sorted(every) != list(range(found.num_vertices)):
-        twice = len(set(every)) < len(every)
+    twice = len(set(every)) < len(every)
+    if twice or len(every) < found.num_vertices:
         raise ValueError(f"`layers` must hold each vertex once, got {'one twice' if twice else 'not all'}")
     longest = max(map(len, numbers))
     if longest > _LONGEST:

@@ -327,6 +327,7 @@ def annealed_entropy_limit(m: int | None, p: float = 0.5, *, width: int = 18) ->
             raise ValueError(f"`width` must be even, got {width}")
         return _double_limit(p, width)
     m, _ = _sizes(m, 1)
+    _check.room(64 * m, "the probabilities of so many cells")
     lower, upper = _log_root([p] * m, [1 - p] * m, ring=False)
     return Interval(_down(lower / m), _up(upper / m))
 

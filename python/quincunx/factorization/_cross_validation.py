@@ -357,6 +357,7 @@ def _seed(random_state: RandomSource | np.random.RandomState) -> int:
 
 def _folds(folds: int | npt.ArrayLike, data: Data, seed: int) -> npt.NDArray[np.intp]:
     """Return the fold of each cell, -1 where a cell is held out of all fits."""
+    _check.fits(folds, "folds")
     if not np.ndim(folds):
         number, cells = _check.whole(folds, "folds", minimum=2), np.flatnonzero(data.observed)
         if len(cells) < number:

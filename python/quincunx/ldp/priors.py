@@ -163,6 +163,7 @@ class Dirichlet(_Prior):
     a: float | tuple[float, ...] = 1.0
 
     def __post_init__(self) -> None:
+        _check.fits(self.a, "a")
         if np.ndim(self.a) == 0:
             object.__setattr__(self, "a", _check.real(self.a, "a", positive=True))
             return
@@ -178,6 +179,7 @@ class Dirichlet(_Prior):
 
     def concentrations(self, k: int) -> list[float]:
         """Return the concentration of each of k categories."""
+        _check.room(8 * _check.whole(k, "k", minimum=1), "the concentrations")
         if not isinstance(self.a, tuple):
             return [self.a] * k
         if len(self.a) != k:

@@ -9,6 +9,7 @@ Sources: O. Williams and F. McSherry (2010), Probabilistic inference and differe
 the noise; N. L. Zhang and D. Poole (1994), A simple approach to Bayesian network computations, for queries.
 """
 
+import itertools
 import math
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -119,7 +120,8 @@ class NetworkPosterior:
         one with the smallest table next. Time grows with the largest table: exponentially in the treewidth.
         """
         net = self.fitted.net
-        wanted, known = list(nodes), dict(given or {})
+        # One more than there are is one twice; what says to have 2**60 is not believed.
+        wanted, known = list(itertools.islice(nodes, len(net.nodes) + 1)), dict(given or {})
         for node in (*wanted, *known):
             net.family(node)
         if len({*wanted, *known}) < len(wanted) + len(known):

@@ -369,6 +369,7 @@ class GaussianMechanism(Mechanism):
 
 def _positive(values: Sequence[float] | Floats, name: str) -> tuple[float, ...]:
     """Return positive numbers as a tuple."""
+    _check.fits(values, name)
     if np.ndim(values) != 1 or not len(values):
         raise ValueError(f"`{name}` must be a number or a list of at least one, got shape {np.shape(values)}")
     return tuple(_check.real(value, name, positive=True) for value in values)

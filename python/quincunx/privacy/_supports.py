@@ -174,14 +174,18 @@ class SupportNoise(CategoricalNoise):
         ValueError, TypeError
             If there are not k shares, or no users.
         """
+        return self._of_users(shares, users)
+
+    def variances_of_none(self, shares: npt.ArrayLike, users: int) -> Floats:
+        """Return the variances where a category has no share, and the others have these; arguments as of `variances`."""
+        return self._of_users(shares, users, 0.0)
+
+    def _of_users(self, shares: npt.ArrayLike, users: int, own: float = 1.0) -> Floats:
+        """Return the variances where a category in turn has its share times a number, and the others have theirs."""
         known, number = _check.reals(shares, "shares"), _check.whole(users, "users", minimum=1)
         if known.shape != (len(self.declared),):
             raise ValueError(f"`shares` must have shape ({len(self.declared)},), got {known.shape}")
-        return self._variances(known, known) / number
-
-    def variances_of_none(self, shares: Floats, users: int) -> Floats:
-        """Return the variances where a category has no share, and the others have these."""
-        return self._variances(np.zeros_like(shares), shares) / users
+        return self._variances(own * known, known) / number
 
     def _variances(self, own: Floats, shares: Floats) -> Floats:
         """Return the variances of one report where each category in turn has an own share, and the others these."""
