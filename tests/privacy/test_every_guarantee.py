@@ -310,7 +310,7 @@ def test_grid_models_claim_what_the_worst_data_sets_give_away(seed):
             rate = mpmath.mpf(own._exponent.numerator) / own._exponent.denominator
             for n in range(4):
                 for data in itertools.combinations_with_replacement(range(3), n):
-                    weights = [mpmath.exp(rate * int(unit)) for unit in own.posterior(list(data))._units]
+                    weights = [mpmath.exp(rate * int(unit)) for unit in own.posterior(list(data)).units]
                     laws[data] = [weight / mpmath.fsum(weights) for weight in weights]
             for relation in (ReplaceOne(), AddRemove()):
                 spent, ranges = own.guarantee(relation=relation).epsilon, [mpmath.mpf(0)]

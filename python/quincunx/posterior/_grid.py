@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -27,6 +29,7 @@ LARGEST = 2**60
 PIECE = 2**22
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class GridPosterior(_account.Drawn):
     """A posterior on the grid of a `GridModel`, ready to be released by sampling.
 
@@ -36,6 +39,8 @@ class GridPosterior(_account.Drawn):
         Where it comes from.
     n : int
         Records.
+    units : ndarray of int64, shape (n_parameters,)
+        Prior and log-likelihood of all records, in steps.
     probabilities : ndarray of float64, shape (n_parameters,)
         Of the parameters, to floating-point rounding; draws have the exact ones.
 
@@ -51,14 +56,16 @@ class GridPosterior(_account.Drawn):
     """
 
     model: GridModel
+    n: int
+    units: Ints
 
-    def __init__(self, model: GridModel, n: int, units: Ints) -> None:
-        self.model, self.n = model, n
-        self._units = units
-        logs = (units - units.max()) * float(model._exponent)
-        weights = np.exp(logs)
-        self.probabilities: Floats = weights / weights.sum()
-        self.probabilities.flags.writeable = False
+    @cached_property
+    def probabilities(self) -> Floats:
+        """The probabilities of the parameters, to floating-point rounding; draws have the exact ones."""
+        weights = np.exp((self.units - self.units.max()) * float(self.model._exponent))
+        shares = np.asarray(weights / weights.sum())
+        shares.flags.writeable = False
+        return shares
 
     def mean(self) -> Floats:
         """Return the mean of the law that is drawn from.
@@ -81,22 +88,22 @@ class GridPosterior(_account.Drawn):
         return np.asarray(self.probabilities @ (self.model.parameters - self.mean()) ** 2)
 
     def _draw(self, count: int, relation: Relation, words: list[int] | None) -> Array:
-        k, exponent = len(self._units), self.model._exponent
+        k, exponent = len(self.units), self.model._exponent
         _check.room(16 * count * (1 + self.model.parameters[0].size), "the draws")
         chosen = np.empty(count, np.int64)
         each = max(1, PIECE // k)
         for number, first in enumerate(range(0, count, each)):
             size = min(each, count - first)
             own = None if words is None else [words[0] ^ number, words[1]]
-            scores = np.tile(self._units, size)
+            scores = np.tile(self.units, size)
             chosen[first : first + size] = _core.choose(scores, k, exponent.numerator, exponent.denominator, own)
         return self.model.parameters[chosen]
 
     def _simulate(self, count: int, relation: Relation, source: np.random.Generator) -> Array:
-        return self.model.parameters[source.choice(len(self._units), size=count, p=self.probabilities)]
+        return self.model.parameters[source.choice(len(self.units), size=count, p=self.probabilities)]
 
     def __repr__(self) -> str:
-        return f"<GridPosterior: {len(self._units)} parameters, {self.n} records>"
+        return f"<GridPosterior: {len(self.units)} parameters, {self.n} records>"
 
 
 @sections
