@@ -98,6 +98,7 @@ TABLE = {
         ("sigma", "delta"): [None, (2.0, 1e-3)],
         ("sensitivity",): [None, (0.7,), ([0.4, 0.9],)],
         ("radius",): [None, (1.5,)],
+        ("lower", "upper"): [None, (-1.5, 2.0)],
         ("dimension",): [None, (2,)],
         ("scales",): [None, ([1.0, 3.0],)],
         ("relation",): [None if r is None else (r,) for r in RELATIONS],

@@ -197,6 +197,9 @@ def test_records_outside_declared_bounds_are_clipped_one_by_one():
     noise = GaussianMechanism(sigma=1e-6, delta=1e-6, radius=1.0, dimension=2)
     released = noise.release([[3, 4], [1e300, -1e300], [0, 0], [0.3, 0.4]]).values
     assert released == pytest.approx(np.array([[0.6, 0.8], [0.5**0.5, -(0.5**0.5)], [0, 0], [0.3, 0.4]]), abs=1e-4)
+    bounded = GaussianMechanism(sigma=1e-6, delta=1e-6, lower=-1.0, upper=3.0)
+    assert bounded.release([7.0, -0.5, -2.0]).values == pytest.approx([3.0, -0.5, -1.0], abs=1e-4)
+    assert bounded.release([0.0]).interval()[1] <= 3.0
     assert GaussianMechanism(sigma=1e-6, delta=1e-6, radius=1.0).release([7.0, -0.5]).values == pytest.approx(
         [1, -0.5], abs=1e-4
     )
@@ -269,6 +272,13 @@ def test_parameters_that_are_not_in_their_domain_are_refused_by_name():
         LaplaceMechanism(1.0, 2, 2)
     with pytest.raises(ValueError, match="`lower` must be below `upper`"):
         GeometricMechanism(1.0, lower=3, upper=2)
+    with pytest.raises(ValueError, match="`lower` must be below `upper`"):
+        GaussianMechanism(1.0, 1e-6, lower=2, upper=2)
+    for more in ({"upper": None}, {"radius": 1.0}, {"sensitivity": 1.0}, {"scales": [1.0, 2.0]}):
+        with pytest.raises(TypeError, match="`lower`"):
+            GaussianMechanism(1.0, 1e-6, **({"lower": 1, "upper": 2} | more))
+    with pytest.raises(ValueError, match="`dimension` must be 1"):
+        GaussianMechanism(1.0, 1e-6, lower=1, upper=2, dimension=3)
     with pytest.raises(TypeError, match="exactly one"):
         GeometricMechanism(1.0, alpha=0.5)
     with pytest.raises(TypeError, match="needs `n`"):

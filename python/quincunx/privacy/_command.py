@@ -70,7 +70,7 @@ def mechanism_of(
     delta : float
         Of the Gaussian mechanisms.
     bounds : tuple of float, optional
-        Of each number, of geometric, discrete-gaussian or laplace; what lies outside is clipped.
+        Of each number, of geometric, discrete-gaussian, laplace or gaussian; what lies outside is clipped.
     n : int, optional
         Protect changes of at most N in the sum of whole numbers instead, of geometric or discrete-gaussian.
     radius : float, optional
@@ -84,8 +84,13 @@ def mechanism_of(
     if epsilon is None:
         raise ValueError("`epsilon` must be given")
     given = {"bounds": bounds, "n": n, "radius": radius, "categories": categories}
-    taken = {"geometric": ["bounds", "n"], "discrete-gaussian": ["bounds", "n"], "laplace": ["bounds"]}
-    takes = taken.get(name, ["radius" if name == "gaussian" else "categories"])
+    taken = {
+        "geometric": ["bounds", "n"],
+        "discrete-gaussian": ["bounds", "n"],
+        "laplace": ["bounds"],
+        "gaussian": ["radius", "bounds"],
+    }
+    takes = taken.get(name, ["categories"])
     for option, value in given.items():
         if value is not None and option not in takes:
             raise ValueError(f"`{option}` must be left out for {name}")
@@ -95,7 +100,8 @@ def mechanism_of(
         assert bounds is not None
         return LaplaceMechanism(epsilon, *bounds)
     if name == "gaussian":
-        return GaussianMechanism(epsilon, delta, radius=radius, dimension=dimension)
+        lower, upper = bounds or (None, None)
+        return GaussianMechanism(epsilon, delta, radius=radius, dimension=dimension, lower=lower, upper=upper)
     if name in ("geometric", "discrete-gaussian"):
         lower, upper = (None, None) if bounds is None else (_check.whole(end, "bounds", minimum=None) for end in bounds)
         if name == "geometric":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -51,6 +51,8 @@ class GaussianNoise(Noise):
         With `radius`: the length of a vector along the last axis. With 1, each number is clipped by itself.
     step : float
         The grid of the released values; 0 for none. Coordinates with scales have grids of their own.
+    lower, upper : float, optional
+        Instead of `radius`: bounds to which each number is clipped.
 
     Notes
     -----
@@ -70,6 +72,8 @@ class GaussianNoise(Noise):
     radius: float | None = None
     dimension: int = 1
     step: float = 0.0
+    lower: float | None = None
+    upper: float | None = None
     kind = "gaussian"
 
     def __post_init__(self) -> None:
@@ -78,6 +82,9 @@ class GaussianNoise(Noise):
         if self.radius is not None:
             _check.real(self.radius, "radius", positive=True)
         _check.whole(self.dimension, "dimension", minimum=1)
+        _bounds(self.lower, self.upper)
+        if self.lower is not None and self.radius is not None:
+            raise TypeError("`radius` must not be given beside `lower` and `upper`")
         if self.radius is None:
             object.__setattr__(self, "dimension", 1)
         if self.scales is not None:
@@ -91,8 +98,15 @@ class GaussianNoise(Noise):
         """The standard deviation, of each coordinate where these differ; products are rounded upwards."""
         return self.sigma if self.scales is None else np.nextafter(self.sigma * self.scales, math.inf)
 
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Where numbers lie after they are clipped; None where they are not."""
+        if self.lower is not None and self.upper is not None:
+            return self.lower, self.upper
+        return None if self.radius is None else (-self.radius, self.radius)
+
     def clipped(self, x: npt.ArrayLike) -> Floats:
-        """Return numbers or vectors clipped to the ball.
+        """Return numbers clipped to the bounds, or vectors to the ball.
 
         Parameters
         ----------
@@ -115,10 +129,11 @@ class GaussianNoise(Noise):
             length = max(length, self.scales.shape[-1])
             if numbers.ndim == 0 or numbers.shape[-1] != self.scales.shape[-1]:
                 raise ValueError(f"`x` must have a last axis of length {length}, got shape {numbers.shape}")
+        bounds = self.bounds
+        if bounds is not None and self.dimension == 1 and (self.radius is None or self.scales is None):
+            return np.clip(numbers, *bounds)
         if self.radius is None:
             return numbers
-        if self.dimension == 1 and self.scales is None:
-            return np.clip(numbers, -self.radius, self.radius)
         if numbers.ndim == 0 or numbers.shape[-1] != length:
             raise ValueError(f"`x` must have a last axis of length {length}, got shape {numbers.shape}")
         largest = np.max(np.abs(numbers), axis=-1, keepdims=True)
@@ -141,7 +156,7 @@ class GaussianNoise(Noise):
         return (quantile * self.deviations + step) * UPWARDS
 
     def _clipping(self) -> tuple[float | None, float | None]:
-        return (None, None) if self.radius is None else (-self.radius, self.radius)
+        return self.bounds or (None, None)
 
     def _picked(self, index: Index, shape: tuple[int, ...]) -> Noise:
         if self.scales is None:
@@ -149,10 +164,10 @@ class GaussianNoise(Noise):
         chosen = each(self.scales, shape)[index]
         if chosen.size and (chosen == chosen.flat[0]).all():
             sigma = float(np.nextafter(self.sigma * chosen.flat[0], math.inf))
-            return GaussianNoise(sigma, None, self.radius, self.dimension, self.step * float(chosen.flat[0]) * 2)
+            return replace(self, sigma=sigma, scales=None, step=self.step * float(chosen.flat[0]) * 2)
         if chosen.size and (chosen == (row := chosen.reshape(-1, chosen.shape[-1])[0])).all():
             chosen = row  # the coordinates lie along the last axis still
-        return GaussianNoise(self.sigma, chosen, self.radius, self.dimension, self.step)
+        return replace(self, scales=chosen)
 
 
 @sections
@@ -175,6 +190,8 @@ class GaussianMechanism(Mechanism):
         Instead: each record is clipped to the ball of this radius about 0, > 0, so that it moves by at most twice that.
     dimension : int
         With `radius`: the last axis holds records of this length. With 1, each number is a record.
+    lower, upper : float, optional
+        Instead: each number is a record, clipped to these bounds, so that it moves by at most ``upper - lower``.
     sigma : float, optional
         Instead of `epsilon`: the standard deviation, > 0.
     scales : sequence of float, optional
@@ -194,7 +211,7 @@ class GaussianMechanism(Mechanism):
     {domain}
     NoGuarantee
         If nothing is proved for this use and relation: records that are added or removed where each has its own row,
-        or `radius`, which bounds one record, with a metric of arrays.
+        or `radius` or bounds, which limit one record, with a metric of arrays.
 
     Notes
     -----
@@ -214,6 +231,9 @@ class GaussianMechanism(Mechanism):
     >>> clipped = GaussianMechanism(1.0, 1e-5, radius=1.0, dimension=3)
     >>> clipped.release([[0.2, 0.1, 0.0], [3.0, 4.0, 0.0]]).shape
     (2, 3)
+    >>> ages = GaussianMechanism(1.0, 1e-5, lower=18, upper=100)
+    >>> ages.release([25.0, 130.0]).shape, ages.sensitivity
+    ((2,), 82.0)
     >>> near = GaussianMechanism(1.0, 1e-5, relation=DataMetric("l2", 2.0)).guarantee
     >>> round(near.at(1.0).epsilon, 3)  # a distance that `sensitivity=` would say nothing of
     0.469
@@ -227,17 +247,24 @@ class GaussianMechanism(Mechanism):
         sensitivity: float | Sequence[float] | None = None,
         radius: float | None = None,
         dimension: int = 1,
+        lower: float | None = None,
+        upper: float | None = None,
         sigma: float | None = None,
         scales: Sequence[float] | Floats | None = None,
         relation: Relation = ReplaceOne(),
     ) -> None:
         relation = _relations.check(relation)
-        if sensitivity is not None and radius is not None:
-            raise TypeError("exactly one of `sensitivity` and `radius` must be given")
+        if sum(given is not None for given in (sensitivity, radius, lower)) > 1:
+            raise TypeError("exactly one of `sensitivity`, `radius`, and `lower` with `upper` must be given")
+        self.lower, self.upper = _bounds(lower, upper)
         if (epsilon is None) == (sigma is None):
             raise TypeError("exactly one of `epsilon` and `sigma` must be given")
         self.radius = None if radius is None else _check.real(radius, "radius", positive=True)
         self.dimension = _check.whole(dimension, "dimension", minimum=1)
+        if self.lower is not None and self.dimension != 1:
+            raise ValueError(f"`dimension` must be 1 where there are bounds, got {dimension}")
+        if self.lower is not None and scales is not None:
+            raise TypeError("`scales` must not be given beside `lower` and `upper`")
         self.scales = None if scales is None else _positive(scales, "scales")
         self.relation = relation
         self._declared = self._declared_shift(sensitivity)
@@ -291,10 +318,13 @@ class GaussianMechanism(Mechanism):
                 over = "" if self.scales is None else ", over its scales"
                 words = f"declared to move the array by at most {given:g} in the l2 distance{over}"
             return Declared(Gaussian((shift * unit + rest) ** 2), self.relation, words)
-        if self.radius is not None:
-            return PerEntry(Gaussian((2 * Fraction(self.radius) / min(scales) * unit + rest) ** 2), False)
+        width = None if self.radius is None else 2 * Fraction(self.radius)
+        if self.lower is not None and self.upper is not None:
+            width = Fraction(self.upper) - Fraction(self.lower)
+        if width is not None:
+            return PerEntry(Gaussian((width / min(scales) * unit + rest) ** 2), False)
         if not isinstance(self.relation, DataMetric):
-            raise TypeError("exactly one of `sensitivity` and `radius` must be given")
+            raise TypeError("exactly one of `sensitivity`, `radius`, and `lower` with `upper` must be given")
         if self.relation.metric == "hamming":
             raise unknown("Gaussian noise", self.relation)
         slope = unit / min(scales)
@@ -308,7 +338,7 @@ class GaussianMechanism(Mechanism):
 
     @cached_property
     def noise(self) -> GaussianNoise:
-        return GaussianNoise(self.sigma, self.scales, self.radius, self.dimension, self.step)
+        return GaussianNoise(self.sigma, self.scales, self.radius, self.dimension, self.step, self.lower, self.upper)
 
     @cached_property
     def _samplers(self) -> dict[float, tuple[_core.NormalNoise, float]]:
@@ -362,9 +392,23 @@ class GaussianMechanism(Mechanism):
 
     def __repr__(self) -> str:
         bound = f"sensitivity={self.sensitivity}" if self.radius is None else f"radius={self.radius}"
+        if self.lower is not None:
+            bound = f"lower={self.lower}, upper={self.upper}"
         more = "" if self.scales is None else f", scales={list(self.scales)}"
         about = "" if self.relation == ReplaceOne() else f", relation={self.relation}"
         return f"GaussianMechanism({self.epsilon}, {self.delta}, {bound}, dimension={self.dimension}{more}{about})"
+
+
+def _bounds(lower: float | None, upper: float | None) -> tuple[float | None, float | None]:
+    """Return both bounds of numbers as floats, or neither."""
+    if lower is None or upper is None:
+        if lower is not upper:
+            raise TypeError("`lower` and `upper` must be given together")
+        return None, None
+    low, high = _check.real(lower, "lower"), _check.real(upper, "upper")
+    if not low < high:
+        raise ValueError(f"`lower` must be below `upper`, got {lower} and {upper}")
+    return low, high
 
 
 def _positive(values: Sequence[float] | Floats, name: str) -> tuple[float, ...]:
