@@ -94,6 +94,11 @@ CASES = {
     "GaussianModel": lambda: told(
         lambda: ldp.GaussianModel(**FEW), privacy.LaplaceMechanism(1.0, -3, 3), numbers(1e300, -1e300)
     ),
+    "GaussianModel by gaussian": lambda: told(
+        lambda: ldp.GaussianModel(**FEW),
+        privacy.GaussianMechanism(1.0, 1e-5, lower=-3, upper=3),
+        numbers(1e300, -1e300),
+    ),
     "ExponentialModel": lambda: told(
         lambda: ldp.ExponentialModel(**FEW), privacy.LaplaceMechanism(1.0, 0, 3), numbers(1e300, -1e300)
     ),

@@ -9,6 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use quincunx::ldp::cells::{Cells, Found};
+use quincunx::ldp::clipped::{Clipped, ClippedCounts};
 use quincunx::ldp::compressed::{ClippedLaplace, PatternGroup};
 use quincunx::ldp::discrete::{self, Family, Noise};
 use quincunx::ldp::exponential::{self, Exponential};
@@ -266,6 +267,25 @@ impl LdpLikelihood {
         let values = released.as_slice()?;
         let made = compute(py, None, |_| Tractable::new(values, g, interval, clip, sd, exact))?;
         Ok(Self::of(made))
+    }
+
+    /// Numbers clipped to bounds and released with normal noise; real ones between any bounds, or counts.
+    #[staticmethod]
+    fn clipped(
+        py: Python<'_>,
+        model: &str,
+        released: PyReadonlyArray1<'_, f64>,
+        bounds: (f64, f64),
+        sd: f64,
+        exact: bool,
+    ) -> PyResult<Self> {
+        let values = released.as_slice()?;
+        if let "gaussian" | "exponential" = model {
+            let exponential = model == "exponential";
+            return Ok(Self::of(compute(py, None, |_| Clipped::new(exponential, bounds, sd, values, exact))?));
+        }
+        let (family, whole) = (family(model)?, (bounds.0 as i64, bounds.1 as i64));
+        Ok(Self::of(compute(py, None, |_| ClippedCounts::new(family, whole, sd, values, exact))?))
     }
 
     /// The same of some of more parameters, by their indices.

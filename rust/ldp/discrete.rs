@@ -115,6 +115,69 @@ impl Family {
     }
 }
 
+impl Family {
+    /// The logarithm of the mass at a whole number.
+    pub(super) fn log_mass(self, theta: f64, x: f64) -> f64 {
+        match self {
+            _ if x < 0.0 => f64::NEG_INFINITY,
+            Family::Poisson => x * theta.ln() - theta - log_factorial(x),
+            Family::Geometric => theta.ln() + x * (-theta).ln_1p(),
+            Family::Bernoulli if x == 0.0 => (-theta).ln_1p(),
+            Family::Bernoulli if x == 1.0 => theta.ln(),
+            Family::Bernoulli => f64::NEG_INFINITY,
+        }
+    }
+
+    /// The logarithm of the size of the derivative of `P(X > x)`, which is negative for a geometric count alone.
+    pub(super) fn log_rise(self, theta: f64, x: f64) -> f64 {
+        match self {
+            Family::Poisson => self.log_mass(theta, x),
+            Family::Geometric if x >= 0.0 => (x + 1.0).ln() + x * (-theta).ln_1p(),
+            Family::Bernoulli if x == 0.0 => 0.0,
+            _ => f64::NEG_INFINITY,
+        }
+    }
+
+    /// `ln P(X >= x)`.
+    pub(super) fn log_upper_tail(self, theta: f64, x: f64) -> f64 {
+        match self {
+            _ if x <= 0.0 => 0.0,
+            Family::Poisson if x > theta => {
+                let (mut term, mut sum, mut k) = (1.0, 1.0, x);
+                while term > 1e-17 * sum {
+                    k += 1.0;
+                    term *= theta / k;
+                    sum += term;
+                }
+                self.log_mass(theta, x) + f64::ln(sum)
+            }
+            Family::Poisson => (-self.log_lower_tail(theta, x - 1.0).exp()).ln_1p(),
+            Family::Geometric => x * (-theta).ln_1p(),
+            Family::Bernoulli => self.log_mass(theta, x),
+        }
+    }
+
+    /// `ln P(X <= x)`.
+    pub(super) fn log_lower_tail(self, theta: f64, x: f64) -> f64 {
+        match self {
+            _ if x < 0.0 => f64::NEG_INFINITY,
+            Family::Poisson if x >= theta => (-self.log_upper_tail(theta, x + 1.0).exp()).ln_1p(),
+            Family::Poisson => {
+                let (mut term, mut sum, mut k) = (1.0, 1.0, x);
+                while k > 0.0 && term > 1e-17 * sum {
+                    term *= k / theta;
+                    sum += term;
+                    k -= 1.0;
+                }
+                self.log_mass(theta, x) + f64::ln(sum)
+            }
+            Family::Geometric => (-((x + 1.0) * (-theta).ln_1p()).exp_m1()).ln(),
+            Family::Bernoulli if x == 0.0 => (-theta).ln_1p(),
+            Family::Bernoulli => 0.0,
+        }
+    }
+}
+
 /// A released number: its cell, its distances to both ends of it as exponentials, and its weight.
 #[derive(Clone, Copy, Debug)]
 struct NodePoint {

@@ -5,6 +5,7 @@
 //! One or two coordinates are integrated by [`quadrature`]; more are sampled by [`nuts`].
 
 pub mod cells;
+pub mod clipped;
 pub mod compressed;
 pub mod discrete;
 pub mod exponential;

@@ -89,10 +89,13 @@ pub fn log_density(z: f64, g: &[f64], h: [f64; 3], interval: (f64, f64), sd: f64
     integral(g, h[2] - 0.5 * per, h[1] + z * per, constant, interval.0, interval.1)
 }
 
-/// The logarithm of the sum of pieces whose logarithms come first, and their shares of it.
-fn shares(pieces: &[[f64; 3]; 3]) -> (f64, [f64; 3]) {
-    let most = pieces.iter().map(|piece| piece[0]).fold(f64::NEG_INFINITY, f64::max);
-    let parts = pieces.map(|piece| (piece[0] - most).exp());
+/// The logarithm of the sum of pieces by their logarithms, and their shares of it.
+pub(super) fn shares(logs: [f64; 3]) -> (f64, [f64; 3]) {
+    let most = logs.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    if most == f64::NEG_INFINITY {
+        return (most, [0.0; 3]);
+    }
+    let parts = logs.map(|log| (log - most).exp());
     let sum: f64 = parts.iter().sum();
     (most + sum.ln(), parts.map(|part| part / sum))
 }
@@ -127,27 +130,8 @@ impl Tractable {
             let value = format!("{interval:?}");
             return Err(Error::Domain { name: "interval", value, requirement: "an interval that the clipping meets" });
         }
-        let users = released.len() as f64;
-        let least = released.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = released.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let panels = ((most - least) / sd).ceil().clamp(1.0, 1e6) as usize;
-        let mut points: Vec<(f64, f64)> = Vec::new();
-        if exact || !(sd > 0.0) || released.len() < 40 * panels || !(most > least) {
-            points.extend(released.iter().map(|&z| (z, 1.0)));
-        } else {
-            let width = (most - least) / panels as f64;
-            let mut cells = vec![Vec::new(); panels];
-            for &z in released {
-                cells[(((z - least) / width) as usize).min(panels - 1)].push(z);
-            }
-            for (panel, values) in cells.iter().enumerate().filter(|(_, values)| !values.is_empty()) {
-                let centre = least + (panel as f64 + 0.5) * width;
-                super::discrete::chebyshev(values.iter().map(|z| 2.0 * (z - centre) / width), |node, weight| {
-                    points.push((centre + 0.5 * width * node, weight));
-                });
-            }
-        }
-        Ok(Self { g, interval, clip, sd, points: Arc::new(points), users })
+        let points = Arc::new(super::clipped::condensed(released, sd, high - low, exact)?);
+        Ok(Self { g, interval, clip, sd, points, users: released.len() as f64 })
     }
 
     fn sum(&self, t1: f64, t2: f64) -> Result<(f64, [f64; 2])> {
@@ -158,7 +142,7 @@ impl Tractable {
         let below = integral(&self.g, t2, t1, 0.0, a, low)?;
         let above = integral(&self.g, t2, t1, 0.0, high, b)?;
         let before = [below, inside, above];
-        let masses = shares(&before).1;
+        let masses = shares(before.map(|part| part[0])).1;
         let (mut total, mut slope) = (-self.users * whole, [0.0; 2]);
         let [mean, square] = [1, 2].map(|i| before.iter().zip(masses).map(|(part, q)| q * part[i]).sum::<f64>());
         for &(z, weight) in self.points.iter() {
@@ -173,7 +157,7 @@ impl Tractable {
                 let far = (z - bound) / self.sd;
                 after[part][0] -= 0.5 * far * far + HALF_LOG_TWO_PI + self.sd.ln();
             }
-            let (log, posterior) = shares(&after);
+            let (log, posterior) = shares(after.map(|part| part[0]));
             total += weight * log;
             for (part, share) in after.iter().zip(posterior) {
                 for (other, mass) in before.iter().zip(masses) {

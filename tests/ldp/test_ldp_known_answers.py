@@ -81,8 +81,8 @@ def precise_exponential(z, rate, upper, scale):
     return total + rate * mpmath.exp(z / scale) * (mpmath.exp(-more * x) - mpmath.exp(-more * upper)) / more
 
 
-def precise_whole(family, z, theta, lower, upper, decay):
-    """The sum over all true values."""
+def precise_whole(family, z, theta, lower, upper, kernel):
+    """The sum over all true values, with noise of a density or mass."""
 
     def below(x):  # P(X < x)
         if family == "poisson":
@@ -91,19 +91,45 @@ def precise_whole(family, z, theta, lower, upper, decay):
 
     ends = [mpmath.mpf(0), *(below(x) for x in range(lower + 1, upper + 1)), mpmath.mpf(1)]
     masses = [after - before for before, after in itertools.pairwise(ends)]
-    return sum(mass * mpmath.exp(-mpmath.mpf(decay) * abs(z - x)) for x, mass in enumerate(masses, start=lower))
+    return sum(mass * kernel(z - x) for x, mass in enumerate(masses, start=lower))
+
+
+def decaying(decay):
+    """Laplace or geometric noise, but for its constant."""
+    return lambda away: mpmath.exp(-mpmath.mpf(decay) * abs(away))
+
+
+def normal(sd):
+    """Normal noise."""
+    return lambda away: mpmath.npdf(mpmath.mpf(away) / mpmath.mpf(sd)) / mpmath.mpf(sd)
+
+
+def between(low, high):
+    """Normal probability of an interval, also of one far out in the right tail."""
+    return mpmath.ncdf(-low) - mpmath.ncdf(-high) if low > 0 else mpmath.ncdf(high) - mpmath.ncdf(low)
+
+
+def precise_clipped(z, mean, spread, low, high, sd):
+    """A normal variable, clipped and told with normal noise."""
+    z, sd = mpmath.mpf(z), mpmath.mpf(sd)
+    both = mpmath.sqrt(spread**2 + sd**2)
+    centre, width = (mean * sd**2 + z * spread**2) / both**2, spread * sd / both
+    total = normal(both)(z - mean) * between((low - centre) / width, (high - centre) / width)
+    total += normal(sd)(z - low) * mpmath.ncdf((low - mean) / spread)
+    return total + normal(sd)(z - high) * mpmath.ncdf((mean - high) / spread)
+
+
+def precise_clipped_exponential(z, rate, upper, sd):
+    """An exponential variable, clipped and told with normal noise."""
+    z, sd = mpmath.mpf(z), mpmath.mpf(sd)
+    centre = z - rate * sd**2
+    total = rate * mpmath.exp(rate * (rate * sd**2 / 2 - z)) * between(-centre / sd, (upper - centre) / sd)
+    return total + normal(sd)(z - upper) * mpmath.exp(-rate * upper)
 
 
 def precise_tractable(z, t1, t2, low, high, sd):
-    """A normal variable, clipped and told with normal noise."""
-    z, sd = mpmath.mpf(z), mpmath.mpf(sd)
-    mean, spread = -t1 / (2 * t2), 1 / mpmath.sqrt(-2 * t2)
-    both = mpmath.sqrt(spread**2 + sd**2)
-    centre, width = (mean * sd**2 + z * spread**2) / both**2, spread * sd / both
-    inside = mpmath.ncdf((high - centre) / width) - mpmath.ncdf((low - centre) / width)
-    total = mpmath.npdf((z - mean) / both) / both * inside
-    total += mpmath.npdf((z - low) / sd) / sd * mpmath.ncdf((low - mean) / spread)
-    return total + mpmath.npdf((z - high) / sd) / sd * mpmath.ncdf((mean - high) / spread)
+    """The same by the normal law's natural parameters."""
+    return precise_clipped(z, -t1 / (2 * t2), 1 / mpmath.sqrt(-2 * t2), low, high, sd)
 
 
 def slopes(density, at):
@@ -137,16 +163,26 @@ def saturated():
     }.items():
         bounds = (0, 1) if family == "bernoulli" else (2, 9)
         for noise, decay, z, theta in itertools.product(
-            ("geometric", "laplace"), (1e-5, 0.2, 40.0), (-3.0, 1.0, 2.5, 12.0), thetas
+            ("geometric", "laplace", "gaussian"), (1e-5, 0.2, 40.0), (-3.0, 1.0, 2.5, 12.0), thetas
         ):
-            if noise == "laplace" or z % 1 == 0:
+            if noise == "geometric" and z % 1:
+                continue
+            if noise == "gaussian":
+                part = likelihood.clipped(family, np.array([z]), bounds, 1 / decay, True)
+            else:
                 part = likelihood.whole(family, noise, decay, bounds, np.array([z]), True)
-                how = {"z": z, "family": family, "bounds": bounds, "decay": decay}
-                yield (
-                    part,
-                    (theta,),
-                    lambda theta, how=how: precise_whole(how["family"], how["z"], theta, *how["bounds"], how["decay"]),
-                )
+            kernel = normal(1 / decay) if noise == "gaussian" else decaying(decay)
+            yield part, (theta,), lambda theta, how=(family, z), b=bounds, k=kernel: precise_whole(*how, theta, *b, k)
+    for sd, z, mu, sigma in itertools.product(
+        (0.02, 0.2, 3.0, 1e4), (-7.0, 0.3, 4.9), (-300.0, -9.0, 0.7, 6.0, 10.0), (0.05, 0.5, 40.0, 1e5)
+    ):
+        part = likelihood.clipped("gaussian", np.array([z]), (-5.0, 5.0), sd, True)
+        yield part, (mu, sigma), lambda *at, z=z, s=sd: precise_clipped(z, *at, -5, 5, s)
+    for upper, sd, z, rate in itertools.product(
+        (1.0, 5.0, np.inf), (0.02, 5.0, 1e3), (-3.0, 1e-3, 0.9, 20.0), (1e-9, 0.2, 49, 1e7)
+    ):
+        part = likelihood.clipped("exponential", np.array([z]), (-np.inf, upper), sd, True)
+        yield part, (rate,), lambda rate, z=z, b=upper, s=sd: precise_clipped_exponential(z, rate, mpmath.mpf(b), s)
     for sd, z, mean, spread in itertools.product((0.2, 3.0, 30.0), (-7.0, 0.0, 4.9), (-40.0, 0.7, 10.0), (0.5, 2.0)):
         part = likelihood.tractable(np.array([z]), [1.0], (-np.inf, np.inf), (-5.0, 5.0), sd, True)
         natural = (mean / spread**2, -0.5 / spread**2)
@@ -163,7 +199,7 @@ def test_slopes_of_saturated_likelihoods_are_right_to_eight_digits():
                 if abs(exact) > 1e-90:
                     count += 1
                     assert abs(found / exact - 1) < 1e-8, (at, found, mpmath.nstr(exact, 12))
-    assert count > 600
+    assert count > 1000
 
 
 @pytest.mark.parametrize(

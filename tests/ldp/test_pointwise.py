@@ -31,6 +31,11 @@ CASES = {
         ldp.TractableModel(privacy.GaussianMechanism(1.0, 1e-5, radius=1.0), **FEW),
         (np.abs(X[:, 0]) + X[:, 1],),
     ),
+    "normal, Gaussian noise": (ldp.GaussianModel(RECORDS, **FEW), (X[:, 0] + X[:, 1],)),
+    "Poisson, Gaussian noise": (
+        ldp.PoissonModel(privacy.GaussianMechanism(1.0, 1e-5, lower=0, upper=3), **FEW),
+        (X[:, 0] + 1,),
+    ),
     "bits": (ldp.BernoulliModel(ANSWERS, **FEW), (ANSWERS.release(LABELS, insecure_seed=1).values,)),
     "rows": (ldp.HistogramModel(UNARY, **FEW), (UNARY.release(CHOICES, insecure_seed=1).values,)),
     "categories": (ldp.HistogramModel(privacy.GeneralizedRandomizedResponse(1.0, 3), **FEW), (CHOICES,)),

@@ -323,6 +323,19 @@ class WholeCells(Cells, kind="whole_cells"):
         return LdpLikelihood.whole_cells(self.family, self.noise, self.decay, self.bounds, number, found)
 
 
+class Clipped(Numbers, kind="clipped"):
+    """Numbers clipped and released with normal noise; bounds of real ones may be infinite."""
+
+    family: str
+    bounds: tuple[float, float]
+    sd: float
+    exact: bool
+    unsummed = "numbers with normal noise: their likelihood takes each; give the reports"
+
+    def likelihood(self) -> LdpLikelihood:
+        return LdpLikelihood.clipped(self.family, self.numbers, self.bounds, self.sd, self.exact)
+
+
 class Tractable(Numbers, kind="tractable"):
     """Numbers of the tractable family, clipped and released with normal noise."""
 
@@ -331,7 +344,7 @@ class Tractable(Numbers, kind="tractable"):
     clip: tuple[float, float]
     sd: float
     exact: bool
-    unsummed = "numbers with normal noise: their likelihood takes each; give the reports"
+    unsummed = Clipped.unsummed
 
     def likelihood(self) -> LdpLikelihood:
         return LdpLikelihood.tractable(self.numbers, list(self.g), self.interval, self.clip, self.sd, self.exact)

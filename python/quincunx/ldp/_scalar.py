@@ -14,16 +14,17 @@ import numpy.typing as npt
 from quincunx import _check, _core
 from quincunx._inference import Array, Floats, Variable, parameters
 from quincunx._summary import Summary
-from quincunx.ldp._groups import Bits, Group, Plain, Rectified, RectifiedCells, Tractable, Whole
+from quincunx.ldp._groups import Bits, Clipped, Group, Plain, Rectified, RectifiedCells, Tractable, Whole
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import Known, MechanismLike, codes, single_sigma
 from quincunx.ldp._problem import Block
 from quincunx.ldp._simulation import DataSet, by_inversion, generated, noisy
 from quincunx.ldp.priors import SCALARS, Beta, Gamma, HalfNormal, Normal, Prior
-from quincunx.privacy.noise import GaussianNoise, GeometricNoise, LaplaceNoise, RandomizedResponseNoise
+from quincunx.privacy.noise import GaussianNoise, GeometricNoise, LaplaceNoise, Noise, RandomizedResponseNoise
 
 #: What the models know of the noise on one number.
-OF_REALS: Known = {LaplaceNoise: ("scale", "lower", "upper", "step")}
+NORMAL = ("sigma", "scales", "radius", "lower", "upper", "step")
+OF_REALS: Known = {LaplaceNoise: ("scale", "lower", "upper", "step"), GaussianNoise: NORMAL}
 OF_COUNTS: Known = {GeometricNoise: ("alpha", "exponent", "lower", "upper"), **OF_REALS}
 
 
@@ -159,19 +160,32 @@ class ScalarModel(PrivateModel):
         return noisy(self._noise(None, None), x, rng)
 
 
-def _bounds(noise: GeometricNoise | LaplaceNoise) -> tuple[float, float]:
-    if noise.lower is None or noise.upper is None:
-        raise ValueError(f"`mechanism` must have bounds, `lower` and `upper`, got {noise.lower} and {noise.upper}")
-    return noise.lower, noise.upper
+def _bounds(noise: GaussianNoise | GeometricNoise | LaplaceNoise) -> tuple[float, float]:
+    lower, upper = (noise.bounds or (None, None)) if isinstance(noise, GaussianNoise) else (noise.lower, noise.upper)
+    if lower is None or upper is None:
+        raise ValueError(f"`mechanism` must have bounds, `lower` and `upper`, got {lower} and {upper}")
+    return lower, upper
+
+
+def _rectified(values: Floats, family: str, noise: Noise, exact: bool) -> Group:
+    """Return users whose real numbers were clipped, and released with a noise of `OF_REALS`."""
+    if isinstance(noise, GaussianNoise):
+        return Clipped(values, family, noise.bounds or (-math.inf, math.inf), single_sigma(noise), exact)
+    assert isinstance(noise, LaplaceNoise)
+    lower, upper = _bounds(noise)
+    if family == "exponential" and lower != 0:
+        raise ValueError(f"`mechanism` must have lower = 0 for an exponential variable, got {lower}")
+    return Rectified(values, family, (float(lower), float(upper)), noise.scale, exact)
 
 
 class GaussianModel(ScalarModel):
-    """Mean and standard deviation of normal numbers, clipped to bounds and released with Laplace noise.
+    """Mean and standard deviation of normal numbers, clipped to bounds and released with Laplace or Gaussian noise.
 
     Parameters
     ----------
-    mechanism : LaplaceMechanism, optional
-        The mechanism, where the data do not bring their own; None for data without noise.
+    mechanism : LaplaceMechanism or GaussianMechanism, optional
+        The mechanism, where the data do not bring their own; None for data without noise. A Gaussian one may leave
+        numbers as they are.
     priors : dict, optional
         Of ``mu``, by default Normal(midpoint of the bounds, half their width), and ``sigma``, Gamma(2, 4 / width).
         Without noise Normal(0, 10) and Gamma(2, 1/2).
@@ -211,8 +225,8 @@ class GaussianModel(ScalarModel):
     ``log_rate_sd`` and ``logit_probability_sd``, HalfNormal(1). Coordinates are not centred, so that no funnel hinders
     the sampler; with thousands of users in each group the law itself mixes slowest, and wants more `n_draws`.
 
-    All users beyond the bounds cost one evaluation, and those between are replaced by Chebyshev nodes: a gradient costs
-    the same for any number of users.
+    With Laplace noise all users beyond the bounds cost one evaluation, and those between are replaced by Chebyshev
+    nodes; with Gaussian noise all are. So a gradient costs the same for any number of users.
 
     References
     ----------
@@ -250,13 +264,12 @@ class GaussianModel(ScalarModel):
         noise = self._noise(released, mechanism)
         if noise is None:
             return Plain(self._numbers(released), self._family)
-        assert isinstance(noise, LaplaceNoise)
-        lower, upper = _bounds(noise)
-        return Rectified(self._numbers(released), self._family, (float(lower), float(upper)), noise.scale, exact)
+        return _rectified(self._numbers(released), self._family, noise, exact)
 
     def _blocks(self, groups: Sequence[Group]) -> list[Block]:
         centre, half = 0.0, 10.0
-        bounded = [group.bounds for group in groups if isinstance(group, (Rectified, RectifiedCells))]
+        bounded = [group.bounds for group in groups if isinstance(group, (Rectified, RectifiedCells, Clipped))]
+        bounded = [bounds for bounds in bounded if math.isfinite(bounds[1] - bounds[0])]
         width = 8.0
         if bounded:
             low, high = min(b[0] for b in bounded), max(b[1] for b in bounded)
@@ -292,12 +305,12 @@ class _OneParameter(ScalarModel):
 
 
 class ExponentialModel(_OneParameter):
-    """The rate of exponential numbers, clipped to ``[0, upper]`` and released with Laplace noise.
+    """The rate of exponential numbers, clipped to ``[0, upper]`` and released with Laplace or Gaussian noise.
 
     Parameters
     ----------
-    mechanism : LaplaceMechanism, optional
-        With ``lower = 0``.
+    mechanism : LaplaceMechanism or GaussianMechanism, optional
+        With ``lower = 0``; a Gaussian one may have any ``lower <= 0``, or leave numbers as they are.
     priors : dict, optional
         Of ``rate``, by default Gamma(2, 2).
     {settings}
@@ -323,11 +336,7 @@ class ExponentialModel(_OneParameter):
             if (values < 0).any():
                 raise ValueError(f"`released` must be at least 0 without noise, got {values.min()}")
             return Plain(values, self._family)
-        assert isinstance(noise, LaplaceNoise)
-        lower, upper = _bounds(noise)
-        if lower != 0:
-            raise ValueError(f"`mechanism` must have lower = 0 for an exponential variable, got {lower}")
-        return Rectified(values, self._family, (0.0, float(upper)), noise.scale, exact)
+        return _rectified(values, self._family, noise, exact)
 
     def _draw(self, value: float, rng: np.random.Generator, n: int) -> Floats:
         return rng.exponential(1 / value, n)
@@ -346,12 +355,15 @@ class _WholeModel(_OneParameter):
             bits = np.asarray(codes(released, noise))
             ones = int(bits.sum())
             return Bits(float(bits.size - ones), float(ones), noise.keep_probability)
-        assert isinstance(noise, (GeometricNoise, LaplaceNoise))
+        assert isinstance(noise, (GaussianNoise, GeometricNoise, LaplaceNoise))
         if isinstance(noise, GeometricNoise) and np.ndim(noise.alpha):
             raise ValueError("`released` must have one ratio of noise: give a list of releases, one for each")
         lower, upper = _bounds(noise)
         if not (float(lower).is_integer() and float(upper).is_integer()):
             raise ValueError(f"`mechanism` must have whole bounds for counts, got {lower} and {upper}")
+        if isinstance(noise, GaussianNoise):
+            bounds = float(lower), float(upper)
+            return Clipped(self._numbers(released), self._family, bounds, single_sigma(noise), exact)
         if isinstance(noise, GeometricNoise):
             decay, values = noise.decay, _check.counts_as_floats(released, "released", minimum=None).reshape(-1)
         else:
@@ -363,12 +375,12 @@ class _WholeModel(_OneParameter):
 
 
 class PoissonModel(_WholeModel):
-    """The rate of Poisson counts, clipped to bounds and released with two-sided geometric or Laplace noise.
+    """The rate of Poisson counts, clipped to bounds and released with two-sided geometric, Laplace or Gaussian noise.
 
     Parameters
     ----------
-    mechanism : GeometricMechanism or LaplaceMechanism, optional
-        With bounds.
+    mechanism : GeometricMechanism, LaplaceMechanism or GaussianMechanism, optional
+        With bounds; those of Gaussian noise at most 2**16 apart.
     priors : dict, optional
         Of ``rate``, by default Gamma(2, 2).
     {settings}
@@ -395,8 +407,8 @@ class GeometricModel(_WholeModel):
 
     Parameters
     ----------
-    mechanism : GeometricMechanism or LaplaceMechanism, optional
-        With bounds.
+    mechanism : GeometricMechanism, LaplaceMechanism or GaussianMechanism, optional
+        With bounds; those of Gaussian noise at most 2**16 apart.
     priors : dict, optional
         Of ``probability``, by default Beta(1, 1).
     {settings}
@@ -417,11 +429,11 @@ class GeometricModel(_WholeModel):
 
 
 class BernoulliModel(_WholeModel):
-    """The probability of a one among bits released by randomized response, or with geometric or Laplace noise.
+    """The probability of a one among bits released by randomized response, or with noise that is added to them.
 
     Parameters
     ----------
-    mechanism : RandomizedResponse, GeometricMechanism or LaplaceMechanism, optional
+    mechanism : RandomizedResponse, GeometricMechanism, LaplaceMechanism or GaussianMechanism, optional
         The mechanism, where the data do not bring their own.
     priors : dict, optional
         Of ``probability``, by default Beta(1, 1).
@@ -456,7 +468,7 @@ class TractableModel(ScalarModel):
     Parameters
     ----------
     mechanism : GaussianMechanism, optional
-        One that clips to a radius clips here too: the clipped numbers are atoms at its bounds.
+        One that clips numbers clips here too: the clipped ones are atoms at its bounds.
     g : sequence of float
         Coefficients of a polynomial that is positive on the interval, the constant first.
     interval : tuple of float
@@ -477,7 +489,7 @@ class TractableModel(ScalarModel):
     """
 
     _family = "tractable"
-    _known: ClassVar[Known] = {GaussianNoise: ("sigma", "scales", "radius", "step")}
+    _known: ClassVar[Known] = {GaussianNoise: NORMAL}
     _prior_names = ("t1", "t2")
 
     g: Sequence[float] = (1.0,)
@@ -499,11 +511,11 @@ class TractableModel(ScalarModel):
         noise = self._noise(released, mechanism)
         interval = _interval(self.interval)
         g = _polynomial(self.g, interval)
-        radius = noise.radius if isinstance(noise, GaussianNoise) and noise.radius is not None else math.inf
+        clip = (noise.bounds if isinstance(noise, GaussianNoise) else None) or (-math.inf, math.inf)
         values = self._numbers(released)
         if noise is None and not ((values >= interval[0]) & (values <= interval[1])).all():
             raise ValueError(f"`released` must lie in the interval {interval} without noise")
-        return Tractable(values, tuple(g), interval, (-radius, radius), single_sigma(noise), exact)
+        return Tractable(values, tuple(g), interval, clip, single_sigma(noise), exact)
 
     def _simulate(self, rng: np.random.Generator, n: int, groups: int = 0) -> DataSet:
         blocks = self._blocks([])
