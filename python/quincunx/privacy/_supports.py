@@ -177,7 +177,7 @@ class SupportNoise(CategoricalNoise):
         return self._of_users(shares, users)
 
     def variances_of_none(self, shares: npt.ArrayLike, users: int) -> Floats:
-        """Return the variances where a category has no share, and the others have these; arguments as of `variances`."""
+        """Return the variances where a category has no share, and the others have these, as of `variances`."""
         return self._of_users(shares, users, 0.0)
 
     def _of_users(self, shares: npt.ArrayLike, users: int, own: float = 1.0) -> Floats:
