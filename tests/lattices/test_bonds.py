@@ -6,6 +6,7 @@ import math
 import pickle
 from fractions import Fraction
 
+import networkx
 import numpy as np
 import pytest
 from tests.counting.counting_oracle import branching
@@ -151,6 +152,82 @@ def test_colors_are_part_of_a_cell():
     assert UnitCell.named("square").add_bonds(vectors=[(1, 1), (-1, -1), (1, 0)], color=7).colors == (0, 0, 7)
     for uncolored in (lattices.four_eight_eight(2, 2), lattices.aztec_diamond(2), lattices.square(2, 3)):
         assert uncolored.edge_colors.tolist() == [0] * uncolored.num_edges
+
+
+KAGOME = UnitCell.named("kagome").add_bonds(shell=2, color="J2")
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize(
+    "lattice", [ring(7), Lattice(CHAIN.add_bonds([(0, 0, (0, 1))]), (5, 3), "torus"), Lattice(KAGOME, (3, 3), "torus")]
+)
+def test_links_keep_the_colors_of_their_edges_where_cliques_are_inserted(lattice, k):
+    inserted, graph = lattice.clique_insert(k, color="clique"), lattices.clique_insert(lattice, k)
+    # The function puts the edges of the graph first; the method goes cell by cell. Trees are counted with both.
+    colors = lattice.edge_colors.tolist() + ["clique"] * (graph.num_edges - lattice.num_edges)
+    assert sorted(map(str, inserted.edge_colors)) == sorted(map(str, colors))
+    weight = {0: 2, "J1": 3, "J2": Fraction(1, 2), "clique": 5}
+    trees = counting.count_spanning_trees(inserted, weight=weight)
+    assert trees == counting.count_spanning_trees(graph, weight=[weight[color] for color in colors])
+    assert trees != counting.count_spanning_trees(inserted, weight=weight | {"J2": 1})
+    # Contracting what is not a link leaves the lattice, edge by edge.
+    links = inserted.edge_colors != "clique"
+    clique = networkx.Graph(inserted.edges[~links].tolist())
+    members = {end: number for number, part in enumerate(networkx.connected_components(clique)) for end in part}
+    ends = np.array([members[end] for end in inserted.edges[links].ravel().tolist()]).reshape(-1, 2)
+    for color in set(lattice.edge_colors.tolist()):
+        contracted = networkx.Graph(ends[inserted.edge_colors[links] == color].tolist())
+        original = networkx.Graph(lattice.edges[lattice.edge_colors == color].tolist())
+        assert networkx.vf2pp_is_isomorphic(contracted, original)
+
+
+def test_cliques_have_the_next_color_or_none_where_there_are_none():
+    assert CHAIN.clique_insert().colors == ("J1", "J2", *[0] * 6)
+    square = UnitCell.named("square").add_bonds(shell=2)
+    assert square.clique_insert().colors == (0, 0, 1, 1, *[2] * 28)
+    twice = CHAIN.clique_insert(2)
+    assert twice.colors == ("J1", "J2", *[0] * 6, *[1] * 24)
+    assert twice == CHAIN.clique_insert().clique_insert()
+    assert pickle.loads(pickle.dumps(twice)) == twice
+    named = UnitCell.named("honeycomb").clique_insert()
+    assert named.kind == "3-12-12"
+    assert set(named.colors) == {0}
+    colored = UnitCell.named("honeycomb").clique_insert(color="triangle")
+    assert colored.kind is None
+    assert colored.colors == (0,) * 3 + ("triangle",) * 6
+    assert sorted(colored.bonds) == sorted(named.bonds)
+    one = UnitCell([(1, 0), (0, 1)], [(0, 0), (0.5, 0)], [(0, 1, (0, 0))], ["bond"])
+    assert one.clique_insert(2**32 - 1, color="clique").colors == ("bond",)  # nothing is left to insert
+    for color in (1.5, True, (1,)):
+        with pytest.raises(TypeError, match="`color"):
+            UnitCell.named("square").clique_insert(color=color)
+    dimers = lattices.honeycomb(3, 3, "torus").clique_insert(color="triangle")
+    weighted = counting.count_perfect_matchings(dimers, weight={0: 1, "triangle": 1})
+    assert weighted == counting.count_perfect_matchings(lattices.named("3-12-12", 3, 3, "torus"))
+
+
+@pytest.mark.parametrize("lattice", [ring(7), Lattice(CHAIN.add_bonds([(0, 0, (0, 1))], color="J1"), (5, 3), "torus")])
+def test_vertices_of_a_line_graph_on_a_torus_are_the_edges_in_their_order(lattice):
+    line = lattice.line_graph(multigraph=True)
+    assert line.num_vertices == lattice.num_edges
+    assert set(line.edge_colors.tolist()) == {0}
+    weight = {"J1": 2, "J2": Fraction(1, 3)}
+    # Matchings are the independent sets of the line graph: monomers and dimers by color.
+    activity = [weight[color] for color in lattice.edge_colors.tolist()]
+    assert counting.hard_core(line, activity) == counting.count_matchings(lattice, weight=weight)
+    for a, b in line.edges.tolist():
+        assert set(lattice.edges[a].tolist()) & set(lattice.edges[b].tolist())
+
+
+def test_networkx_gets_the_colors_of_edges():
+    lattice = ring(8)
+    for (u, v), color in zip(lattice.edges.tolist(), lattice.edge_colors.tolist(), strict=True):
+        assert lattice.to_networkx().edges[u, v] == {"color": color}
+    several = Lattice(CHAIN, (2, 1), pbc=(True, False), multigraph=True).to_networkx()
+    assert sorted(color for *_, color in several.edges(data="color")) == ["J1", "J1", "J2", "J2"]
+    piece = lattice.remove_vertices([0]).to_networkx()
+    assert sorted(color for *_, color in piece.edges(data="color")) == ["J1"] * 6 + ["J2"] * 6
+    assert next(iter(lattices.square(2, 2).to_networkx().edges(data=True))) == (0, 2, {})
 
 
 def test_bonds_and_colors_that_are_none_are_refused():

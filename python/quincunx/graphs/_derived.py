@@ -31,8 +31,8 @@ def line_graph(graph: GraphLike, k: int = 1) -> Graph:
     Returns
     -------
     Graph
-        Vertex ``e`` is edge ``e``; ``sum(d*(d-1)/2)`` edges, summed over the degrees. Without labels, unless
-        ``k == 0``.
+        Vertex ``e`` is edge ``e``, and what colors or weights edges had is now one of vertices; ``sum(d*(d-1)/2)``
+        edges, summed over the degrees. Without labels, unless ``k == 0``.
 
     {repeated}
 
@@ -103,7 +103,8 @@ def subdivide(graph: GraphLike, k: int = 1) -> Graph:
     Returns
     -------
     Graph
-        The vertices of `graph`, then vertex ``n + e`` in the middle of edge ``e``. A loop becomes a double edge.
+        The vertices of `graph`, then vertex ``n + e`` in the middle of edge ``e``, whose halves are the edges ``2e``
+        and ``2e+1``. A loop becomes a double edge.
         Without labels, unless ``k == 0``.
 
     {repeated}

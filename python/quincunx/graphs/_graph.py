@@ -570,12 +570,18 @@ class Graph:
         >>> list(path(3).to_networkx().edges)
         [(0, 1), (1, 2)]
         """
+        return self._to_networkx()
+
+    def _to_networkx(self, attributes: Iterable[dict[str, Any]] | None = None) -> networkx.Graph:
+        """Convert to networkx, with attributes of each edge."""
         networkx = require("networkx", "graph")
         parallel = len(np.unique(self._sorted_keys())) < len(self._edges)
         converted = networkx.MultiGraph() if parallel else networkx.Graph()
         labels = self.labels
         converted.add_nodes_from(labels)
-        converted.add_edges_from((labels[u], labels[v]) for u, v in self._edges.tolist())
+        ends = ((labels[u], labels[v]) for u, v in self._edges.tolist())
+        told = ends if attributes is None else ((u, v, more) for (u, v), more in zip(ends, attributes, strict=True))
+        converted.add_edges_from(told)
         return converted
 
     def to_graph6(self) -> str:

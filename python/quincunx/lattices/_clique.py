@@ -27,7 +27,8 @@ def clique_insert(graph: GraphLike, k: int = 1, *, max_vertices: int | None = No
     Returns
     -------
     Graph
-        Without labels, unless ``k == 0``.
+        Edge ``e`` of `graph` is edge ``e`` here, with its color or weight; the edges of the cliques come after all of
+        these, those of the last insertion last. Without labels, unless ``k == 0``.
 
     Raises
     ------

@@ -251,7 +251,7 @@ class Lattice:
         return self.graph
 
     def to_networkx(self) -> "networkx.Graph[Any]":
-        """Convert to networkx, with the position of each vertex as its attribute ``pos``.
+        """Convert to networkx, with attributes: ``pos`` of each vertex, and ``color`` of each edge if any is not 0.
 
         {networkx}
 
@@ -261,7 +261,9 @@ class Lattice:
         >>> square(2, 2).to_networkx().nodes[3]
         {'pos': (1.0, 1.0)}
         """
-        converted = self.graph.to_networkx()
+        colors = self.edge_colors.tolist()
+        colored = any(color != 0 for color in colors)
+        converted = self.graph._to_networkx([{"color": color} for color in colors] if colored else None)
         for vertex, position in enumerate(self.positions.tolist()):
             converted.nodes[vertex]["pos"] = tuple(position)
         return converted
@@ -460,7 +462,14 @@ class Lattice:
         return Lattice(cell, self._extent, pbc=self._pbc, twist=self._twist, multigraph=multigraph)
 
     @_over_the_box
-    def clique_insert(self, k: int = 1, *, max_vertices: int | None = None, multigraph: bool = False) -> "Lattice":
+    def clique_insert(
+        self,
+        k: int = 1,
+        *,
+        max_vertices: int | None = None,
+        multigraph: bool = False,
+        color: Color | None = None,
+    ) -> "Lattice":
         """Return the lattice with cliques inserted `k` times in the unit cell, over the same box.
 
         On an open axis the links between cells are cut *after* the insertion. The function
@@ -469,6 +478,9 @@ class Lattice:
 
         {times}
             Whether parallel edges are allowed, which only a lattice with a loop gives.
+        color : int or str, optional
+            The color of the edges of the cliques; those of this lattice keep theirs. By default as for
+            `UnitCell.clique_insert`.
 
         {lattice}
             vertices, or it has parallel edges without `multigraph`.
@@ -483,6 +495,9 @@ class Lattice:
         (54, 42)
         >>> lattice.clique_insert(2)
         <Lattice '3-6-24': 3 x 3 cells, free, 162 vertices>
+        >>> from quincunx.counting import count_perfect_matchings
+        >>> count_perfect_matchings(lattice.clique_insert(color=1), weight={0: 2, 1: 1})
+        80384
         """
         k = _check.whole(k, "k", maximum=MOST)
         if self._cell is None:
@@ -492,7 +507,7 @@ class Lattice:
         sites, bonds = _core.clique_insertion_size(np.array(self._cell.degrees(), dtype=np.int64), k)
         cells = self._extent[0] * self._extent[1]
         refuse_too_large("clique insertion", cells * sites, cells * bonds, max_vertices)
-        inserted = self._cell.clique_insert(k)
+        inserted = self._cell.clique_insert(k, color=color)
         return Lattice(inserted, self._extent, pbc=self._pbc, twist=self._twist, multigraph=multigraph)
 
     @_over_the_box
@@ -501,7 +516,8 @@ class Lattice:
 
         On an open axis the bonds between cells are cut *after* the line graph is made, so that a bond that leaves the
         box has a vertex. The function `quincunx.graphs.line_graph` of a lattice takes the finite graph, cut *before*:
-        for 3 x 3 cells of the honeycomb 21 vertices instead of 27. On a torus both give the same graph.
+        for 3 x 3 cells of the honeycomb 21 vertices instead of 27. On a torus both give the same graph, and vertex
+        ``e`` is edge ``e`` of this lattice, with its color in ``edge_colors[e]``. The new edges have color 0.
 
         {times}
             Whether the loops and parallel edges of small closed axes are allowed.

@@ -263,12 +263,12 @@ class UnitCell:
         if not all(found) or not found:
             name = "bonds" if bonds is not None else "shell" if shell is not None else "vectors"
             raise ValueError(f"`{name}` must name a bond that is not there, got none")
-        following = max((number for number in self.colors if isinstance(number, int)), default=-1) + 1
+        following = _following(self.colors)
         new = [following + i if color is None else color for i, more in enumerate(found) for _ in more]
         every = itertools.chain(self._bonds, *found)
         return UnitCell(self._basis_vectors, self._site_offsets, every, [*self.colors, *new])
 
-    def clique_insert(self, k: int = 1) -> UnitCell:
+    def clique_insert(self, k: int = 1, *, color: Color | None = None) -> UnitCell:
         """Return the unit cell with a clique inserted at each site, `k` times.
 
         Bond ``b`` gives the sites ``2b`` at its start and ``2b+1`` at its end. These two are joined, and so are any two
@@ -278,16 +278,19 @@ class UnitCell:
         ----------
         k : int, default 1
             How many times, >= 0.
+        color : int or str, optional
+            The color of the bonds of the cliques. By default the next whole number above those in use, and the next one
+            for each further insertion; but 0 where all bonds have that.
 
         Returns
         -------
         UnitCell
-            With a site for each end of a bond.
+            With a site for each end of a bond. The bonds of this cell, with their colors, then those of the cliques.
 
         Raises
         ------
         TypeError
-            If `k` is not a whole number.
+            If `k` is not a whole number, or `color` is no color.
         ValueError
             If `k` is negative, nothing is left, or there would be ``2**32`` sites or more.
         TooLargeError
@@ -302,22 +305,36 @@ class UnitCell:
         >>> from quincunx.lattices import UnitCell
         >>> UnitCell.named("honeycomb").clique_insert().num_sites
         6
+        >>> chain = UnitCell([(1, 0), (0, 1)], [(0, 0)], [(0, 0, (1, 0))], ["link"])
+        >>> chain.clique_insert(color="clique").colors
+        ('link', 'clique')
         """
         k = _check.whole(k, "k", maximum=2**32 - 1)
+        if color is not None:
+            _colored([color], 1)
         cell = self
-        while k and cell._kind in _INSERTED:
+        while k and color is None and cell._kind in _INSERTED:
             cell, k = named_cell(_INSERTED[cell._kind]), k - 1
         if k == 0:
             return cell
         degrees = cell.degrees()
-        sites, bonds = _core.clique_insertion_size(
-            np.array(degrees, dtype=np.int64), k if max(degrees, default=0) > 1 else 1
-        )
+        k = k if max(degrees, default=0) > 1 else 1  # more leave what is left as it is
+        sites, bonds = _core.clique_insertion_size(np.array(degrees, dtype=np.int64), k)
         if sites < 2**32:
             _refuse_large("cell after clique insertion", sites, bonds)
         whole = _core.clique_insert_cell(cell._parts(), k)  # refused before anything is made
         below = cell if k == 1 else UnitCell._from_core(_core.clique_insert_cell(cell._parts(), k - 1), None)
-        return UnitCell._from_core(whole, None, below)
+        return UnitCell._from_core(whole, None, below, cell._clique_colors(k, color))
+
+    def _clique_colors(self, k: int, color: Color | None) -> tuple[Color, ...] | None:
+        """Return the colors after `k` insertions, each of which puts the bonds of its cliques after those before."""
+        if color is None and self._colors is None:
+            return None
+        colors, degrees = list(self.colors), np.array(self.degrees(), dtype=np.int64)
+        for times in range(1, k + 1):
+            new = _following(colors) if color is None else color
+            colors += [new] * (_core.clique_insertion_size(degrees, times)[1] - len(colors))
+        return _colored(colors, len(colors))
 
     def _inserted_into(self) -> UnitCell | None:
         """Return the cell that cliques were inserted into to make this one, if it was made so."""
@@ -337,7 +354,8 @@ class UnitCell:
         Returns
         -------
         UnitCell
-            With the bonds of each site's pairs of ends, ``sum(d*(d-1)/2)`` over the degrees.
+            Site ``b`` is bond ``b``, so that the colors of the bonds are now those of the sites, in that order. The
+            bonds are pairs of bond ends at a site, ``sum(d*(d-1)/2)`` over the degrees; they are new and have color 0.
 
         Raises
         ------
@@ -499,6 +517,11 @@ def _colored(colors: Sequence[Color], bonds: int) -> tuple[Color, ...] | None:
         if isinstance(color, int) and not -(2**63) <= color < 2**63:
             raise ValueError(f"`colors` must be less than 2**63 in size, got {_check.shown(color)}")
     return found if any(color != 0 for color in found) else None
+
+
+def _following(colors: Iterable[Color]) -> int:
+    """Return the next whole number above the colors in use."""
+    return max((number for number in colors if isinstance(number, int)), default=-1) + 1
 
 
 def _vectors(value: Any, name: str) -> list[Vector]:
