@@ -331,6 +331,18 @@ def test_gradient_descent_learns_and_counts_its_messages():
     assert model.n_messages_ == 40_000 - math.ceil(500 * 3 * math.log(3) / 16)
 
 
+def test_runs_of_descent_with_different_seeds_share_no_noise():
+    def coefficients(seed, users):  # gradients of empty records are zero: what is left is noise, one draw a step
+        return ldp.LDPSGD(epsilon=8.0, insecure_seed=seed, random_state=0).fit(np.zeros((users, 2)), [0] * users).coef_
+
+    assert ldp.LDPSGD(epsilon=8.0, insecure_seed=0, random_state=0).fit(np.zeros((3, 2)), [0] * 3).n_groups_ == 3
+    second_of_first = (coefficients(1, 2) - coefficients(1, 1)) * math.sqrt(2)
+    assert not np.allclose(second_of_first, coefficients(2, 1))
+    assert np.array_equal(coefficients(1, 2), coefficients(1, 2))
+    with pytest.raises(TypeError, match="`insecure_seed` must be a whole number"):
+        coefficients("1", 2)
+
+
 def test_estimates_are_projected_to_the_simplex():
     rows = privacy.UnaryEncoding(0.5, 3).release(np.zeros(40, dtype=int), insecure_seed=5)
     raw, shares = (privacy.UnaryEncoding(0.5, 3).estimate(rows, simplex=simplex) for simplex in (False, True))

@@ -93,9 +93,11 @@ class LDPSGD(Parametrized):
         rate = _check.real(self.learning_rate, "learning_rate", positive=True)
         mechanism = GaussianMechanism(self._level(), self.delta, radius=1.0, dimension=d)
         group = self._group(n, d)
+        first = None if self.insecure_seed is None else _check.whole(self.insecure_seed, "insecure_seed")
 
         def release(step: int, gradients: Floats) -> Floats:
-            seed = None if self.insecure_seed is None else self.insecure_seed + step
+            # No two seeds share the noise of a step: what is repeated with 0, 1, 2, ... is independent.
+            seed = None if first is None else (first << 32) + step
             return np.asarray(mechanism.release(gradients, insecure_seed=seed))
 
         weights = self._descend(task, rows, answers, rate, group, release)
