@@ -71,7 +71,8 @@ def listed(body: str) -> str:
             table["class"] = [*table.get("class", []), "of-words"]
             for row in rows:
                 for head, cell in zip(heads, row.find_all("td", recursive=False), strict=False):
-                    cell["data-column"] = head
+                    if head and cell.get_text(strip=True):
+                        cell["data-column"] = head
     return str(soup)
 
 
