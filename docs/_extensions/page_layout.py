@@ -67,7 +67,9 @@ def listed(body: str) -> str:
     for table in soup.select("table.table, table.docutils"):
         heads = [head.get_text(" ", strip=True) for head in table.select("thead th")]
         rows = table.select("tbody tr")
-        if heads and rows and sum(len(row.get_text()) for row in rows) > LIST_FROM * len(rows):
+        words = sum(len(row.get_text()) for row in rows) > LIST_FROM * len(rows)
+        names = len(table.select("tbody code")) > 1.5 * len(rows)
+        if heads and rows and (words or names):
             table["class"] = [*table.get("class", []), "of-words"]
             for row in rows:
                 for head, cell in zip(heads, row.find_all("td", recursive=False), strict=False):
