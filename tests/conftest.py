@@ -29,6 +29,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(autouse=True)
+def no_figure_stays():
+    """Close what a test has drawn: matplotlib warns at the twenty-first figure, in whichever test that is."""
+    yield
+    if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
+        pyplot.close("all")
+
+
 @pytest.fixture(scope="session")
 def known():
     """Return a reader of ``tests/known/<name>.json``."""
@@ -79,8 +87,6 @@ def experiment(monkeypatch, tmp_path, capsys):
         monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
         with warnings.catch_warnings(action="default"):
             runpy.run_path(str(folder / f"{name}.py"), run_name="__main__")
-        if "matplotlib.pyplot" in sys.modules:
-            sys.modules["matplotlib.pyplot"].close("all")
         return capsys.readouterr().out
 
     return run

@@ -64,7 +64,6 @@ def picture(graph, name):
         positions={name(v): (v, v * v % 5) for v in range(6)},
     )
     thick = [lines.get_segments() for lines in ax.collections[:-1]]
-    matplotlib.pyplot.close(ax.figure)
     return str(thick), ax.collections[-1].get_facecolors().tolist()
 
 
@@ -199,7 +198,6 @@ def test_parallel_edges_have_the_keys_of_networkx():
         assert sum(counting.edge_probabilities(graph).values()) == 2
         assert len(counting.edge_probabilities(graph)) == 5
         lattices.draw(graph, matching=[("b", "a", 1), ("d", "c")], tree=counting.random_spanning_tree(graph, rng=1))
-    matplotlib.pyplot.close("all")
     for wrong in ([("a", "c")], ["ab"], [0], [("a", "b", 2)], [(["a"], "b")]):
         with pytest.raises(ValueError, match="`matching` must hold edges by their ends, got"):
             lattices.draw(ours, matching=wrong)

@@ -212,7 +212,6 @@ def test_plots_are_stems_on_the_given_axes():
         TwoSidedGeometric(scale=1e6).plot_pmf(ax=ax)
     with pytest.raises(ValueError, match="`tail` must be in"):
         Skellam(1.0, 1.0).plot_pmf(ax=ax, tail=0.7)
-    plt.close("all")
 
 
 def test_importing_the_room_does_not_load_matplotlib_or_scipy():
@@ -283,4 +282,3 @@ def test_laws_far_apart_are_drawn_each_on_its_own_grid():
     assert Skellam([1.0, 1e6], [1e6, 1.0]).plot(ax=axes, tail=0.2, kind="cdf") is axes
     with pytest.raises(TypeError, match="`ax` must be a matplotlib axes, got int"):
         Skellam(1.0, 1.0).plot(ax=3)
-    plt.close("all")

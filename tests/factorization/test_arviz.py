@@ -270,4 +270,3 @@ def test_arviz_plots_a_fit(name):
     tree = model.to_datatree(posterior_predictive=True)
     kind = {} if name == "plot_ppc_dist" else {"var_names": ["components"], "coords": {"feature": [0, 1]}}
     getattr(plots, name)(tree, backend="matplotlib", **kind)
-    matplotlib.pyplot.close("all")

@@ -364,7 +364,6 @@ def test_a_picture_of_a_predictive_check():
     assert model.plot_predictive_check([own], statistics=["max"], n_draws=20) == [own]
     with pytest.raises(ValueError, match="`ax` must hold 4 axes"):
         model.plot_predictive_check([own], n_draws=20)
-    pyplot.close("all")
 
 
 # The command line.

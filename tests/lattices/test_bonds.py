@@ -273,7 +273,6 @@ def test_bonds_and_colors_that_are_none_are_refused():
 def test_drawings_tell_colors_apart_and_bend_what_passes_over_a_site():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
-    from matplotlib import pyplot
 
     ax = lattices.draw(ring(8))
     drawn = {line.get_label(): line for line in ax.collections if line.get_label() in ("J1", "J2")}
@@ -288,7 +287,6 @@ def test_drawings_tell_colors_apart_and_bend_what_passes_over_a_site():
     assert matplotlib.colors.to_rgba("blue") in {tuple(c) for line in ax.collections for c in line.get_edgecolors()}
     with pytest.raises(ValueError, match="none for 'J2'"):
         lattices.draw(ring(8), colors={"J1": "red"})
-    pyplot.close("all")
 
 
 @pytest.mark.parametrize(

@@ -240,4 +240,3 @@ def test_a_lattice_draws_itself():
     matplotlib.use("agg")
     ax = lattices.square(2, 3).draw(independent_set=[0, 2])
     assert len(ax.collections[-1].get_offsets()) == 6
-    matplotlib.pyplot.close("all")

@@ -150,4 +150,3 @@ def test_a_channel_shows_itself():
     assert geometric_channel(40, 0.5).plot(ax) is ax
     with pytest.raises(TypeError, match="`ax` must be a matplotlib axes, got ndarray"):
         channel.plot(np.ones(3))
-    matplotlib.pyplot.close("all")

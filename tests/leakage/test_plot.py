@@ -10,12 +10,6 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    matplotlib.pyplot.close("all")
-
-
 def test_orbits_are_marked_and_inputs_sorted_by_them():
     result = geometric_channel(5, 0.4).symmetrize(path(5))
     axes = plot_symmetrization(result)
