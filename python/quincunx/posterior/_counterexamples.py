@@ -72,7 +72,7 @@ def naive_bayes_loss(features: int, n: int, trim: float) -> float:
     """
     from scipy.special import roots_legendre
 
-    d, records = _check.whole(features, "features", minimum=1), _check.whole(n, "n", minimum=1, maximum=2**53)
+    d, records = (_check.whole(x, name, minimum=1, maximum=2**53) for x, name in ((features, "features"), (n, "n")))
     w = checked_trim(trim)
     half = math.log((1 - w) / w)
     nodes, weights = roots_legendre(600)
