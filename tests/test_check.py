@@ -1,6 +1,7 @@
 """The checks of arguments: what passes, in which form, and how the rest is refused."""
 
 import math
+import tracemalloc
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis.extra import numpy as hnp
 
 from quincunx import _check
+from quincunx.errors import TooLargeError
 
 FIXED = settings(derandomize=True, deadline=None)
 SUBNORMAL = 5e-324
@@ -225,6 +227,21 @@ def test_a_memory_limit_is_what_is_available_or_a_number():
     for value in (0.5, math.inf, "1G", True):
         with pytest.raises(TypeError, match="`memory_limit` must be a whole number"):
             _check.memory_limit(value)
+
+
+def test_a_range_takes_the_list_that_numpy_makes_of_it(monkeypatch):
+    numbers = range(1 << 20)
+    tracemalloc.start()
+    np.asarray(numbers)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 45 * len(numbers) < peak <= 49 * len(numbers)
+    monkeypatch.setattr(_check, "available_memory", lambda: 45 * len(numbers))
+    with pytest.raises(TooLargeError, match="an array of `a` needs"):
+        _check.fits(numbers, "a")
+    with pytest.raises(TooLargeError, match="an array of `a` needs"):
+        _check.fits(range(10**30), "a")
+    _check.fits(range(1000), "a")
 
 
 def test_available_memory_is_asked_once_a_second():
