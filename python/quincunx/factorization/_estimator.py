@@ -276,6 +276,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             work.
         ValueError, TypeError
             If an argument or a parameter is not what it should be.
+        OSError
+            If a file of a list cannot be read.
         ConvergenceError
             If the callback stopped the fit before anything was kept.
         CheckpointError

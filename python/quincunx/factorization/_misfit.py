@@ -366,6 +366,7 @@ def predictive_check(posterior: Posterior, names: Sequence[str], number: int, th
         raise ValueError("`mask` must leave a cell at least, got all held out")
     part = _part(data, cells)
     values, noise = part.values[0].astype(np.float64), noise_variances(part)
+    _check.room(16 * len(names) * number, "statistics of so many draws")
     found = np.empty((2, len(names), number))
     for draw, (state, rng) in enumerate(posterior.far_apart(number)):
         here = posterior.problem.rates(state, used)[cells]

@@ -106,7 +106,8 @@ class Results(PosteriorEstimator):
         posterior = self._fitted()
         if isinstance(statistics, str):
             raise TypeError(f"`statistics` must be a sequence of names, got {statistics!r}")
-        names = [_check.one_of(name, "statistics", STATISTICS) for name in statistics]
+        if not (names := [_check.one_of(name, "statistics", STATISTICS) for name in statistics]):
+            raise ValueError("`statistics` must have a name at least, got none")
         return predictive_check(posterior, names, _check.whole(n_draws, "n_draws", minimum=1), self.threads)
 
     def plot_predictive_check(

@@ -1,5 +1,6 @@
 """Distances, spheres, and the graph that a query induces on its answers."""
 
+import itertools
 from collections.abc import Callable, Hashable, Iterable
 from typing import overload
 
@@ -253,9 +254,9 @@ def induced_graph(graph: GraphLike, query: Callable[..., Hashable] | Iterable[Ha
     elif isinstance(query, np.ndarray):
         answers = query.tolist()
     else:
-        answers = list(query)
+        answers = list(itertools.islice(query, n + 1))  # what says to have 2**60 is not believed
     if len(answers) != n:
-        raise ValueError(f"`query` must have shape ({n},), got ({len(answers)},)")
+        raise ValueError(f"`query` must have shape ({n},), got ({len(answers)},){' or more' * (len(answers) > n)}")
     numbers: dict[Hashable, int] = {}
     for index, answer in enumerate(answers):
         if not isinstance(answer, Hashable):

@@ -65,6 +65,7 @@ def fraction(value: object, name: str, place: str) -> Fraction:
 
 def stochastic_exact(value: object) -> Exact:
     """Return a channel's matrix as rows of fractions that sum to 1 exactly."""
+    _check.fits(value, "matrix")
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not isinstance(value, Sequence) or not all(isinstance(row, Sequence) for row in value):
@@ -124,6 +125,7 @@ def prior(value: object, n: int) -> Floats:
 
 def is_exact(value: object) -> bool:
     """Whether a prior is given in fractions, or is the uniform one."""
+    _check.fits(value, "prior")
     entries = value.tolist() if isinstance(value, np.ndarray) else value
     given = isinstance(entries, Iterable) and all(isinstance(p, (int, Fraction, str)) for p in entries)
     return value is None or given

@@ -72,6 +72,7 @@ class OptimalMechanism:
     ) -> None:
         if not callable(matrix):
             raise TypeError(f"`matrix` must be a function that makes the matrix, got {type(matrix).__name__}")
+        utility, dual_bound = _check.real(utility, "utility"), _check.real(dual_bound, "dual_bound")
         self._make = matrix
         self.utility, self.dual_bound, self.method = utility, max(utility, dual_bound), method
         self.variables, self.inequalities = variables, inequalities
@@ -380,6 +381,7 @@ def distance_channel(graph: GraphLike, epsilon: float) -> Channel:
     graph = _checks.graph_on(graph)
     level = _checks.level(epsilon)
     if level == math.inf:
+        _check.room(8 * graph.num_vertices**2, "the matrix")
         return Channel._trusted(FloatMatrix(np.eye(graph.num_vertices)))
     found = _closed_form(graph, level, as_hamming(graph))
     if found is None:

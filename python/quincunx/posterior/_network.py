@@ -245,6 +245,7 @@ class DiscreteBayesNet:
 
         {shaped}
         """
+        _check.fits(nodes, "nodes")
         wanted = list(self.nodes if nodes is None else nodes)
         return self._tables(data, wanted)[0]
 

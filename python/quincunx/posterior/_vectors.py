@@ -271,6 +271,7 @@ class BallRegression(_VectorModel):
     def __post_init__(self) -> None:
         for name in ("W", "sigma2", "x_norm", "y_bound", "temper"):
             object.__setattr__(self, name, _check.real(getattr(self, name), name, positive=True))
+        _check.fits(self.prior_precision, "prior_precision")
         if np.ndim(self.prior_precision) == 0:
             value = _check.real(self.prior_precision, "prior_precision")
             if value < 0:

@@ -118,6 +118,7 @@ def _privatize(
     if isinstance(counts, np.ma.MaskedArray) and np.ma.is_masked(counts):
         mask, counts = np.ma.getmaskarray(counts), counts.filled(0)
     numbers = _check.counts(counts, "counts")
+    _check.fits(epsilon, "epsilon")
     if type(epsilon) is not float and np.ndim(epsilon):
         if record_bound is not None:
             raise TypeError("`epsilon` must be one number beside `record_bound`")

@@ -229,6 +229,7 @@ class Release(Guaranteed):
         ValueError
             If the mask has another shape than the values.
         """
+        _check.fits(mask, "mask")
         hidden = np.asarray(mask)
         if hidden.shape not in ((), self.values.shape):
             raise ValueError(f"`mask` must have shape {self.values.shape}, got {hidden.shape}")
