@@ -703,11 +703,10 @@ class Distribution:
         >>> Skellam([1.0, 100.0], [1.0, 50.0]).sample(3, rng=1).shape
         (3, 2)
         """
+        _check.fits(shape, "shape")
         # `ndim` makes an array, which takes longer than a draw
-        if type(shape) is not tuple:
-            _check.fits(shape, "shape")
-            shape = (shape,) if np.ndim(shape) == 0 else tuple(shape)  # type: ignore[arg-type]
-        full = (*[_check.whole(n, "shape") for n in shape], *self._shape)
+        lengths = shape if type(shape) is tuple else (shape,) if np.ndim(shape) == 0 else tuple(shape)  # type: ignore[arg-type]
+        full = (*[_check.whole(n, "shape") for n in lengths], *self._shape)
         workers = 1 if threads is None and math.prod(full) <= _FEW else _check.threads(threads)
         if out is None:
             _check.room(8 * math.prod(full), "the sample")
