@@ -45,7 +45,8 @@ from quincunx import errors
 
 MEMORY = 3 << 30  # of addresses, above what the imports take
 IMPORTED_BEFORE = ("matplotlib.pyplot", "networkx", "pandas", "sklearn.linear_model", "xarray", "arviz_base")
-IMPORTED_BEFORE += ("tqdm", "yaml", "dask.array", "scipy.sparse.linalg", "scipy.optimize", "scipy.stats")
+IMPORTED_BEFORE += ("tqdm", "yaml", "dask.array")
+IMPORTED_BEFORE += ("scipy.sparse.linalg", "scipy.optimize", "scipy.signal", "scipy.stats")
 DEAF = 2.0  # seconds of processor time between a signal and the end of a call
 
 

@@ -34,7 +34,7 @@ from quincunx.counting import (
 from quincunx.errors import CheckpointError, WorkerError
 
 # A count of one second or so, made of steps of a millisecond: 46368 states, 6 groups of 8 primes.
-LONG = lattices.square(22, 200)
+LONG = lattices.square(22, 400)
 # Jobs of many seconds, one per engine and way of counting; each is stopped at once.
 ENDLESS = {
     "square": lambda **how: count_independent_sets(lattices.square(22, 4000), **how),
@@ -283,7 +283,7 @@ KILLED = """
 import sys
 from quincunx import lattices
 from quincunx.counting import count_independent_sets
-count_independent_sets(lattices.square(22, 200), checkpoint=sys.argv[1], checkpoint_interval=0.02, threads=1,
+count_independent_sets(lattices.square(22, 400), checkpoint=sys.argv[1], checkpoint_interval=0.02, threads=1,
                        progress=lambda done, total: print(done / total, flush=True))
 """
 
@@ -338,8 +338,8 @@ def test_a_job_stopped_twice_goes_on_with_other_threads_and_other_memory(tmp_pat
 def test_polynomials_and_partition_functions_go_on_too(tmp_path):
     state = tmp_path / "state"
     for job in (
-        lambda **how: independence_polynomial(lattices.square(16, 16), **how),
-        lambda **how: hard_core(lattices.square(22, 60), 3, **how),
+        lambda **how: independence_polynomial(lattices.square(20, 20), **how),
+        lambda **how: hard_core(lattices.square(22, 100), 3, **how),
     ):
         with pytest.raises(Stopped):
             job(checkpoint=state, checkpoint_interval=0.02, threads=1, progress=stop_after(0.3))
@@ -377,7 +377,7 @@ def test_the_checkpoint_of_another_job_is_refused_and_kept(tmp_path):
     for job in (
         lambda: count_independent_sets(lattices.square(22, 202), checkpoint=state),
         lambda: count_independent_sets(lattices.square(200, 22, "cylinder"), checkpoint=state),
-        lambda: count_independent_sets(lattices.triangular(22, 200), checkpoint=state),
+        lambda: count_independent_sets(lattices.triangular(22, 400), checkpoint=state),
         lambda: count_independent_sets(lattices.square(22, 20).graph, checkpoint=state),
         lambda: hard_core(LONG, 2, checkpoint=state),
         lambda: independence_polynomial(lattices.square(8, 8), checkpoint=state),
@@ -638,7 +638,7 @@ def test_a_job_that_is_stopped_writes_its_checkpoint_at_once(lattice, tmp_path):
 
 
 def test_a_job_stopped_again_and_again_gives_the_same_number(tmp_path):
-    longer = lattices.square(22, 300)
+    longer = lattices.square(22, 600)
     count = count_independent_sets(longer)
     state, stops = tmp_path / "state", 0
     while True:

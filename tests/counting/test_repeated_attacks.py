@@ -16,7 +16,7 @@ from quincunx.errors import WorkerError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks and signals as on Unix")
 
-LONG = lattices.square(22, 200)
+LONG = lattices.square(22, 400)
 
 FORKED = """
 import os, random, sys, threading, time

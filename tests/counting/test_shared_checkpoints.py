@@ -19,7 +19,7 @@ from quincunx.errors import CheckpointError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="locks and signals as on Unix")
 
-LONG = lattices.square(22, 200)
+LONG = lattices.square(22, 400)
 
 COUNT = """
 import sys
@@ -127,8 +127,8 @@ def test_a_forged_checkpoint_is_said_to_be_one(tmp_path, asked, on_executor):
         with ThreadPoolExecutor(1) as pool:
             how = {"executor": pool if on_executor else None, "checkpoint": state, "checkpoint_interval": 0.0} | how
             if asked == "a count":
-                return count_independent_sets(lattices.square(20, 100), **how)
-            return hard_core(lattices.square(14, 60), 10**6, **how)
+                return count_independent_sets(lattices.square(22, 300), **how)
+            return hard_core(lattices.square(14, 200), 10**6, **how)
 
     said = []
     for _ in range(5):  # now and then what is changed is not read again: then the answer is right

@@ -264,5 +264,5 @@ def test_bad_input_is_refused_by_name(monkeypatch):
     monkeypatch.setattr("quincunx._check.available_memory", lambda: 2**20)
     with pytest.raises(TooLargeError, match="choosing an event"):
         audit(lambda x, n: np.zeros((n, 100)), 1, 0, vectorized=True, n_draws=10**7)
-    with pytest.raises(TooLargeError, match="a copy of `y` needs"):
+    with pytest.raises(TooLargeError, match="an array of `y` needs"):
         audit(lambda x, n: np.zeros(n), 0, range(10**12), vectorized=True)
