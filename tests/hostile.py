@@ -265,7 +265,7 @@ class Target:
         """Return what the call may raise."""
         owner = getattr(self.function, "__self__", None)
         texts = [inspect.getdoc(self.function) or "", inspect.getdoc(type(owner)) or ""]
-        if "As in `fit`." in texts[0]:
+        if "As in `fit`." in texts[0] and hasattr(owner, "fit"):
             texts.append(inspect.getdoc(owner.fit) or "")
         words = {word for text in texts for word in raised(text)}
         named = {word: getattr(__builtins__, word, None) or getattr(errors, word, None) for word in words}
