@@ -13,9 +13,14 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from quincunx import graphs, ldp, leakage, posterior, privacy
+from quincunx import counting, distributions, entropy, graphs, lattices, ldp, leakage, posterior, privacy, spectra
 from quincunx.errors import TooLargeError
-from quincunx.factorization import PoissonBlockmodel, PoissonFactorization, PoissonTensorFactorization
+from quincunx.factorization import (
+    PoissonBlockmodel,
+    PoissonFactorization,
+    PoissonTensorFactorization,
+    cross_validate,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 PROCESSES = 2
@@ -167,6 +172,37 @@ def test_arguments_that_no_memory_holds_are_named(data):
         leakage.plot_utility(graphs.path(3), data())
     with pytest.raises(TooLargeError, match="`values`"):
         privacy.Release(data(), privacy.PrivacyGuarantee(1.0))
+
+
+MANY, WIDE = range(10**12), np.broadcast_to(1.0, 10**12)
+RELEASE = privacy.privatize(np.ones((3, 3), dtype=int), epsilon=1.0, insecure_seed=1)
+IN_WORDS = {
+    "annealed_entropy_limit": lambda: entropy.annealed_entropy_limit(10**12, 0.3),
+    "transfer_matrices": lambda: counting.transfer_matrices((4 * 10**9, []), [[0, 1], [2, 3]]),
+    "GaussianMechanism": lambda: privacy.GaussianMechanism(1.0, 1e-5, radius=1.0, dimension=3, scales=MANY),
+    "Dirichlet": lambda: ldp.priors.Dirichlet(MANY),
+    "Dirichlet.concentrations": lambda: ldp.priors.Dirichlet([1.0, 2.0]).concentrations(WIDE),
+    "variances_of_none": lambda: privacy.HadamardResponse(1.0, 5).noise.variances_of_none(MANY, 3),
+    "cross_validate": lambda: cross_validate(RELEASE, n_components=[1], folds=MANY),
+    "masked": lambda: RELEASE.masked(MANY),
+    "Channel": lambda: leakage.Channel(WIDE, exact=True),
+    "bayes_vulnerability": lambda: leakage.Channel(np.eye(2)).bayes_vulnerability(prior=WIDE),
+    "GeometricNoise": lambda: privacy.noise.GeometricNoise(LONG, 2.5),
+    "Skellam.sample": lambda: distributions.Skellam(1.0, 1.0).sample(WIDE),
+    "algebraic_connectivity": lambda: spectra.algebraic_connectivity((10**12, [])),
+    "privatize": lambda: privacy.privatize([1, 2], epsilon=MANY),
+    "BallRegression": lambda: posterior.BallRegression(1.0, 1.0, 1.0, 1.0, MANY),
+    "OptimalMechanism": lambda: leakage.OptimalMechanism(print, MANY, 1.0, "sphere"),
+    "distance_channel": lambda: leakage.distance_channel(lattices.king(2000, 2000), float("inf")),
+    "induced_graph": lambda: graphs.induced_graph(graphs.path(2), iter(int, 1)),
+    "naive_bayes_loss": lambda: posterior.naive_bayes_loss(LONG, 50, 0.22),
+}
+
+
+@pytest.mark.parametrize("call", IN_WORDS.values(), ids=IN_WORDS)
+def test_what_once_ended_in_want_of_memory_ends_in_words(call):
+    with pytest.raises((TooLargeError, ValueError, TypeError), match=r"`\w+` must|needs \d+ bytes"):
+        call()
 
 
 @pytest.mark.slow

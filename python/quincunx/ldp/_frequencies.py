@@ -204,7 +204,7 @@ def _most_likely(groups: Sequence[Group], size: int, tolerance: float, max_iter:
                 report(step, max_iter)
             _, second, _ = looked(first)
             change, bend = first - theta, second - 2 * first + theta
-            far = float(np.linalg.norm(change)) / max(float(np.linalg.norm(bend)), 1e-300)
+            far = min(float(np.linalg.norm(change)) / max(float(np.linalg.norm(bend)), 1e-300), 1e100)
             leap = np.maximum(theta + 2 * far * change + far**2 * bend, second / 16)
             leap /= leap.sum()
             found = looked(leap)

@@ -272,7 +272,7 @@ def rounded(exact: Fraction) -> float:
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
 
 
 def exact_sums(rows: Floats, *, products: bool = False) -> list[Fraction]:

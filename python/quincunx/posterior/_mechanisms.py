@@ -62,7 +62,7 @@ def automatic(net: DiscreteBayesNet, epsilon: float, relation: Relation) -> str:
         names = ("laplace",)
 
     def spread(name: str) -> float:
-        return math.fsum(net.cell_deviation(node, name, epsilon, relation) ** 2 for node in net.measured)
+        return math.hypot(*(net.cell_deviation(node, name, epsilon, relation) for node in net.measured))
 
     best = min(names, key=spread)
     if net.is_binary:

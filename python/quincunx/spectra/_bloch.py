@@ -181,6 +181,7 @@ def _solved(matrix: scipy.sparse.csr_array) -> Floats:
 
 def adjacency_of(graph: Graph, weights: list[Fraction] | None) -> scipy.sparse.csr_array:
     """Return the adjacency matrix in floats, as `Graph.to_scipy` does, with the weight of each edge."""
+    _check.room(100 * graph.num_vertices, "the matrix of so many vertices")
     if weights is None:
         return graph.to_scipy().astype(float)
     from scipy.sparse import coo_array

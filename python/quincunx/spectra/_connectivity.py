@@ -77,7 +77,6 @@ def algebraic_connectivity(graph: GraphLike, *, weight: Weight | Unweighted = NO
         if found.num_vertices == 0:
             raise ValueError("`graph` must have a vertex, got a graph without vertices")
         if found.num_vertices > _DENSE:
-            _check.room(100 * found.num_vertices, "the matrix of so many vertices")
             return _sparse_connectivity(found, weights)
     values = eigenvalues(graph, True, weights)
     return 0.0 if len(values) < 2 else max(0.0, float(np.partition(values, 1)[1]))
