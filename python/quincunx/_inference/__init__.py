@@ -9,11 +9,11 @@ from quincunx._inference._archive import decode, encode
 from quincunx._inference._chain import ChainSampler
 from quincunx._inference._datatree import datatree
 from quincunx._inference._diagnostics import complaint_of, complaints, diagnose, warn_of
-from quincunx._inference._drive import Callback, Report, Sampler, Stopped, run_here, run_on
+from quincunx._inference._drive import Callback, Stopped, run_here, run_on
 from quincunx._inference._estimator import PosteriorEstimator
 from quincunx._inference._parameters import Parametrized, parameters
 from quincunx._inference._posterior import Posterior
-from quincunx._inference._runs import Arrays, Problem, Run, Schedule, Variable, keys
+from quincunx._inference._runs import Arrays, Problem, Report, Run, Sampler, Schedule, Variable, keys
 from quincunx._inference._shards import Backend, ShardLost
 from quincunx._types import Array, Facts, Floats
 

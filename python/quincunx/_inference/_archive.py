@@ -3,9 +3,9 @@
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 
@@ -15,47 +15,45 @@ from quincunx._npz import open_npz, write_npz
 from quincunx._types import Array, Facts, Json
 from quincunx.errors import TooLargeError
 
-if TYPE_CHECKING:
-    from quincunx._inference._estimator import PosteriorEstimator
-
-E = TypeVar("E", bound="PosteriorEstimator")
+T = TypeVar("T")
 FORMAT = 3
 
 
-def save(model: "PosteriorEstimator", target: "str | os.PathLike[str] | BinaryIO", room: str) -> None:
-    """Write a fitted estimator of a room: its parameters, what it worked on, its runs."""
-    facts, arrays = model._problem_to_archive()
+def save(
+    target: "str | os.PathLike[str] | BinaryIO", room: str, facts: Facts, arrays: Arrays, runs: Sequence[Run]
+) -> None:
+    """Write what a room says of a fitted estimator, and its runs."""
     arrays = dict(arrays)
     header = {
         "format": FORMAT,
         "quincunx": quincunx.__version__,
-        "estimator": type(model).__name__,
-        "parameters": {name: encode(value, name, arrays) for name, value in model.get_params(deep=False).items()},
         **facts,
-        "runs": [run_to(run, f"run_{c}", arrays) for c, run in enumerate(model._posterior.runs)],
+        "runs": [run_to(run, f"run_{c}", arrays) for c, run in enumerate(runs)],
     }
     write_npz(target, arrays | {room: np.array(json.dumps(header, allow_nan=False))}, f".{room}-")
 
 
-def load(cls: type[E], source: "str | os.PathLike[str] | BinaryIO", room: str) -> E:
-    """Read a fitted estimator of a class."""
+def load(
+    source: "str | os.PathLike[str] | BinaryIO",
+    room: str,
+    estimator: str,
+    make: Callable[[Facts, Mapping[str, Array], list[Run]], T],
+) -> T:
+    """Return what is made of a file of an estimator: of its header, its arrays and its runs."""
     name = getattr(source, "name", source)
     try:
         with open_npz(source, name) as arrays:
             header = json.loads(str(arrays[room]))
             if header["format"] != FORMAT:
                 raise ValueError(f"its format is {header['format']}, this version reads {FORMAT}")
-            if header["estimator"] != cls.__name__:
+            if header["estimator"] != estimator:
                 raise ValueError(f"it holds a {header['estimator']}")
-            model = cls(**{name: decode(value, arrays) for name, value in header["parameters"].items()})
-            runs = [run_from(facts, f"run_{c}", arrays) for c, facts in enumerate(header["runs"])]
-            model._restore(header, arrays, runs)
-            return model
+            return make(header, arrays, [run_from(facts, f"run_{c}", arrays) for c, facts in enumerate(header["runs"])])
     except (OSError, TooLargeError):
         raise
     except Exception as reason:
         found = str(reason).removeprefix(f"{name}: ")
-        raise ValueError(f"`source` must be a {cls.__name__} written by quincunx, got {name}: {found}") from reason
+        raise ValueError(f"`source` must be a {estimator} written by quincunx, got {name}: {found}") from reason
 
 
 _ARRAYS = ("state", "draw_statistics", "step_statistics")

@@ -1,14 +1,11 @@
 """Fits that keep their runs in a file on the way, and go on from it after any stop, bit for bit."""
 
-import copy
-import dataclasses
 import hashlib
 import json
 import os
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,9 +16,6 @@ from quincunx._inference._runs import Arrays, Problem, Run, S
 from quincunx._npz import open_npz, write_npz
 from quincunx._types import Array, Facts
 from quincunx.errors import CheckpointError, TooLargeError
-
-if TYPE_CHECKING:
-    from quincunx._inference._estimator import PosteriorEstimator
 
 FORMAT = 1
 #: Writing takes this share of the time at the most, whatever the interval.
@@ -150,25 +144,21 @@ def _check_run(run: Run, fresh: Run, problem: Problem[S]) -> None:
 
 
 def of_fit(
-    model: "PosteriorEstimator", problem: Problem[Any], runs: Sequence[Run], schedule: Any, keep: tuple[object, float]
+    keep: tuple[object, float], known: list[object], arrays: Arrays, runs: Sequence[Run], *, any_keys: bool
 ) -> Checkpoint:
-    """Return the checkpoint of a fit of a model: its file is told from others by what `save` would write of it.
+    """Return the checkpoint of a fit: its file is told from others by all that is known of the fit, and its runs.
 
-    Where randomness is new in each process (``random_state=None``), the file's is taken.
+    With `any_keys` those of the runs do not count: where randomness is new in each process, the file's is taken.
     """
     path = _check.path(keep[0], "checkpoint") or ""
     interval = _check.interval(keep[1], "checkpoint_interval")
-    known = copy.copy(model)
-    known._posterior, known._settings = model._make_posterior(problem, list(runs)), model._fixed_settings()
-    facts, arrays = known._problem_to_archive()
-    how = {name: value for name, value in dataclasses.asdict(schedule).items() if name != "threads"}
     begun: list[Facts] = []
     arrays = dict(arrays)
     for c, run in enumerate(runs):
         begun.append(_archive.run_to(run, f"run_{c}", arrays))
-        if getattr(model, "random_state", None) is None:
+        if any_keys:
             begun[-1]["key"] = None
-    header = [FORMAT, quincunx.__version__, type(model).__name__, facts, how, begun]
+    header = [FORMAT, quincunx.__version__, *known, begun]
     return Checkpoint(path, 0.0 if interval is None else interval, _digest(header, arrays))
 
 

@@ -3,39 +3,14 @@
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from typing import ClassVar, Protocol, TypeAlias, TypeVarTuple
+from typing import TypeAlias, TypeVarTuple
 
 from quincunx._executors import Tasks
 from quincunx._inference._checkpoint import Pause
-from quincunx._inference._runs import Problem, Run, S
+from quincunx._inference._runs import Problem, Report, Run, S
 
 Ts = TypeVarTuple("Ts")
-Report: TypeAlias = Callable[[int, int], object]
 Callback: TypeAlias = Callable[[int, dict[str, float | None]], object]
-
-
-class Sampler(Protocol):
-    """A run that is being continued, or several that are so together."""
-
-    #: Turns in which several runs advance; one where stopping in between costs work.
-    rounds: ClassVar[int]
-
-    @property
-    def iteration(self) -> int:
-        """Iterations done in the life of the run, or of the first of several."""
-
-    @property
-    def left(self) -> int:
-        """Iterations to do, of all its runs."""
-
-    def advance(self, steps: int, report: Report | None) -> bool:
-        """Do a number of iterations and say whether the run has ended before its time; an exception loses nothing."""
-
-    def statistics(self) -> dict[str, float | None]:
-        """Return what a callback hears of the last iteration."""
-
-    def results(self) -> list[Run]:
-        """Return its runs as far as they came."""
 
 
 class Stopped(Exception):

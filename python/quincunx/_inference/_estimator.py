@@ -1,5 +1,7 @@
 """What all estimators with a posterior have in common: fits that lose nothing, runs, warm starts, draws, files."""
 
+import copy
+import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -131,7 +133,7 @@ class PosteriorEstimator(Parametrized):
         `keep` is the path of a checkpoint and the seconds between two of its writes; `sharded` has the problem with its
         data in several places while the runs continue.
         """
-        file = None if keep is None else _checkpoint.of_fit(self, problem, runs, schedule, keep)
+        file = None if keep is None else self._checkpoint(problem, runs, schedule, keep)
         stopped: BaseException | None = CheckpointError()  # until it is known otherwise, a file has not served yet
         try:
             with (
@@ -155,6 +157,17 @@ class PosteriorEstimator(Parametrized):
         self._settings = self._fixed_settings()
         self._set_fitted(posterior)
         return True, stopped
+
+    def _checkpoint(
+        self, problem: Problem[Any], runs: Sequence[Run], schedule: Any, keep: tuple[object, float]
+    ) -> _checkpoint.Checkpoint:
+        """Return the checkpoint of a fit, which is known by what `save` would write of it."""
+        known = copy.copy(self)
+        known._posterior, known._settings = self._make_posterior(problem, list(runs)), self._fixed_settings()
+        facts, arrays = known._problem_to_archive()
+        how = {name: value for name, value in dataclasses.asdict(schedule).items() if name != "threads"}
+        anew = getattr(self, "random_state", None) is None
+        return _checkpoint.of_fit(keep, [type(self).__name__, facts, how], arrays, runs, any_keys=anew)
 
     # Results.
 
@@ -193,8 +206,11 @@ class PosteriorEstimator(Parametrized):
         OSError
             If it cannot be written.
         """
-        self._fitted()
-        _archive.save(self, target, self._room)
+        runs = self._fitted().runs
+        facts, arrays = self._problem_to_archive()
+        arrays = dict(arrays)
+        mine = {name: _archive.encode(value, name, arrays) for name, value in self.get_params(deep=False).items()}
+        _archive.save(target, self._room, {"estimator": type(self).__name__, "parameters": mine, **facts}, arrays, runs)
 
     def _fitted(self) -> Posterior[Any]:
         """Return the posterior, or say that there is none."""
@@ -227,7 +243,14 @@ class PosteriorEstimator(Parametrized):
         OSError
             If it cannot be read.
         """
-        return _archive.load(cls, source, cls._room)
+        return _archive.load(source, cls._room, cls.__name__, cls._from_archive)
+
+    @classmethod
+    def _from_archive(cls, header: Facts, arrays: Mapping[str, Array], runs: list[Run]) -> Self:
+        """Return the estimator that a file holds."""
+        model = cls(**{name: _archive.decode(value, arrays) for name, value in header["parameters"].items()})
+        model._restore(header, arrays, runs)
+        return model
 
     def _restore(self, header: Facts, arrays: Mapping[str, Array], runs: list[Run]) -> None:
         """Set what a file holds."""

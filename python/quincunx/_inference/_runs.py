@@ -4,9 +4,9 @@ A run is known by its key and its iteration; every random number is addressed by
 another machine or with another number of threads gives the same draws, bit for bit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Never, Protocol, TypeAlias, TypeVar
+from typing import ClassVar, Never, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,10 @@ import numpy.typing as npt
 from quincunx._rng import RandomSource, generator
 from quincunx._types import Array, Floats
 
-if TYPE_CHECKING:
-    from quincunx._inference._drive import Sampler
-
 #: Arrays by name: states, statistics.
 Arrays: TypeAlias = dict[str, Array]
+#: Hears how much of a whole is done.
+Report: TypeAlias = Callable[[int, int], object]
 #: How far runs go and what they keep, as a room's samplers take it.
 S = TypeVar("S", contravariant=True)
 
@@ -49,6 +48,30 @@ class Variable:
         return draws
 
 
+class Sampler(Protocol):
+    """A run that is being continued, or several that are so together."""
+
+    #: Turns in which several runs advance; one where stopping in between costs work.
+    rounds: ClassVar[int]
+
+    @property
+    def iteration(self) -> int:
+        """Iterations done in the life of the run, or of the first of several."""
+
+    @property
+    def left(self) -> int:
+        """Iterations to do, of all its runs."""
+
+    def advance(self, steps: int, report: Report | None) -> bool:
+        """Do a number of iterations and say whether the run has ended before its time; an exception loses nothing."""
+
+    def statistics(self) -> dict[str, float | None]:
+        """Return what a callback hears of the last iteration."""
+
+    def results(self) -> "list[Run]":
+        """Return its runs as far as they came."""
+
+
 class Problem(Protocol[S]):
     """What the runs of a fit work on; pickled to the workers of an executor."""
 
@@ -60,7 +83,7 @@ class Problem(Protocol[S]):
     def variables(self) -> "tuple[Variable, ...]":
         """The variables in the order of the draws of a run."""
 
-    def samplers(self, runs: "Sequence[Run]", schedule: S) -> "Sequence[Sampler]":
+    def samplers(self, runs: "Sequence[Run]", schedule: S) -> Sequence[Sampler]:
         """Return what continues runs: one sampler for each, or one for all where they are sampled together."""
 
 
