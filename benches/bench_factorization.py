@@ -13,6 +13,7 @@ variational paper's own.
 """
 
 import importlib.util
+import itertools
 import json
 import math
 import os
@@ -498,9 +499,10 @@ def shards(size: int, components: int, full: bool) -> None:
         return
     import distributed
 
-    rows, cols, few, many = (100_000, 1000, 2, 12) if full else (20 * size, size, 5, 45)
-    print(f"ms per sweep, {rows} x {cols}, K = {components}, from minima: of processors, in all and the client's; wall")
-    print("  mean " + " ".join(f"{name:>9}" for name in ("one", "halves", "shards", "client", "wall one", "shards")))
+    tables = [(100_000, 1000, 2, 12), (100_000, 10_000, 1, 4)] if full else [(20 * size, size, 5, 45)]
+    print(f"ms per sweep, K = {components}, from minima: of processors, in all and the client's; wall")
+    columns = ("one", "halves", "shards", "client", "wall one", "shards")
+    print("           table   mean " + " ".join(f"{name:>9}" for name in columns))
     with (
         distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
@@ -519,13 +521,8 @@ def shards(size: int, components: int, full: bool) -> None:
             for future in [client.submit(swept, part, components, sweeps, pure=False) for part in parts]:
                 future.result()
 
-        for mean, shape, *_ in SETTINGS[: 2 if full else 3]:
-            rng = np.random.default_rng(1)
-            factors = rng.gamma(shape, 1.0, (rows, components)), rng.gamma(shape, 1.0, (components, cols))
-            counts = rng.poisson(factors[0] @ (factors[1] * (mean / shape**2 / components)))
-            noise = rng.geometric(1 - math.exp(-1), (2, rows, cols))
-            released = (counts + noise[0] - noise[1]).astype(np.int32)
-            del counts, noise
+        for (rows, cols, few, many), (mean, shape, *_) in itertools.product(tables, SETTINGS[: 2 if full else 3]):
+            released = tall(rows, cols, components, mean, shape)
             middle = rows // 256 * 128
             parts = [
                 client.scatter(part, workers=[address], hash=False)
@@ -538,17 +535,32 @@ def shards(size: int, components: int, full: bool) -> None:
             }
             found = [
                 {name: [taken(partial(job, sweeps)) for sweeps in (few, many)] for name, job in jobs.items()}
-                for _ in range(1 if full and mean > 0.1 else 3)
+                for _ in range(1 if rows * cols * mean > 1e7 else 3)
             ]
             least = {name: np.min([one[name] for one in found], axis=0) for name in jobs}
             per = {name: 1e3 * (long - short) / (many - few) for name, (short, long) in least.items()}
             one, apart, together = (per[name] for name in jobs)
             shown = (one[0], apart[0], *together[:2], one[2], together[2])
             print(
-                f"{mean:6g} " + " ".join(f"{x:9.1f}" for x in shown) + "   processor time of shards "
+                f"{f'{rows} x {cols}':>16} {mean:6g} "
+                + " ".join(f"{x:9.1f}" for x in shown)
+                + "   processor time of shards "
                 f"{together[0] / one[0]:.2f} of one process, {together[0] / apart[0]:.2f} of halves"
             )
     print()
+
+
+def tall(rows: int, cols: int, components: int, mean: float, shape: float) -> Any:
+    """Return a release of geometric noise at epsilon 1 in the smallest integers that usually do, made row by row."""
+    rng = np.random.default_rng(1)
+    below = rng.gamma(shape, 1.0, (components, cols)) * (mean / shape**2 / components)
+    released = np.empty((rows, cols), np.int16 if mean > 0.1 else np.int8)
+    for block in np.array_split(released, max(1, released.size >> 22)):
+        counts = rng.poisson(rng.gamma(shape, 1.0, (len(block), components)) @ below)
+        noise = rng.geometric(1 - math.exp(-1), (2, *block.shape))
+        bounds = np.iinfo(block.dtype)
+        np.copyto(block, np.clip(counts + noise[0] - noise[1], bounds.min, bounds.max), casting="unsafe")
+    return released
 
 
 def swept(released: Any, components: int, sweeps: int, client: Any = None) -> None:

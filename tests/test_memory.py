@@ -185,3 +185,56 @@ def test_the_limit_of_a_refusal_is_the_caller_s_however_early_the_forecast_ends(
 
 
 LIMITS = {"10**9": 10**9, "10**8": 10**8, "10**6": 10**6, "10**9 + 1": 10**9 + 1}
+
+
+VI = {"inference": "vi", "max_iter": 2}
+FITS = {
+    "gibbs": {},
+    "event": {"method": "event"},
+    "bessel": {"method": "bessel"},
+    "two chains": {"n_chains": 2},
+    "vi": VI,
+    "overdispersed": {"likelihood": "negative_binomial"},
+    "overdispersed by rows": {"likelihood": "negative_binomial", "dispersion": "row"},
+    "overdispersed vi": {"likelihood": "negative_binomial"} | VI,
+}
+
+PEAK = """
+import gc, json, sys, warnings
+import numpy as np
+from quincunx import _check
+from quincunx.errors import TooLargeError
+from quincunx.factorization import PoissonFactorization
+
+def status(name):
+    return next(int(line.split()[1]) << 10 for line in open("/proc/self/status") if line.startswith(name))
+
+def fit(release, **settings):
+    how = {"n_chains": 1, "n_warmup": 1, "n_draws": 1, "thin": 1, "random_state": 1, "threads": 1} | settings
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return PoissonFactorization(5, **how).fit(release, alpha=0.3)
+
+release = np.random.default_rng(1).integers(-2, 4, (6000, 1000), dtype=np.int8)
+settings, available = json.loads(sys.argv[1]), _check.available_memory
+fit(release[:200], **settings)
+gc.collect()
+open("/proc/self/clear_refs", "w").write("5")
+before = status("VmRSS")
+fit(release, **settings)
+taken = status("VmHWM") - before - release.size  # its copy is made before the forecast
+_check.available_memory = lambda: 0 if sys._getframe(1).f_code.co_name == "_forecast" else available()
+try:
+    fit(release, **settings)
+except TooLargeError as error:
+    print(json.dumps([taken, error.needed]))
+"""
+
+
+@pytest.mark.parametrize("settings", FITS.values(), ids=FITS.keys())
+def test_the_forecast_of_a_fit_is_what_it_takes(python, settings):
+    """At least that, and at most as much again and some megabytes; it was seven times as much."""
+    process = python(PEAK, json.dumps(settings))
+    taken, needed = json.loads(process.communicate(timeout=120)[0])
+    assert taken < needed + (4 << 20)
+    assert needed < 2 * taken + (32 << 20)

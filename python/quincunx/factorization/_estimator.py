@@ -25,6 +25,7 @@ from quincunx.factorization._chains import Problem
 from quincunx.factorization._data import Counts, Data, Given, as_data, as_mask, unpack
 from quincunx.factorization._dispersion import Dispersion, Likelihood, Shapes
 from quincunx.factorization._layout import Layout, PriorLike
+from quincunx.factorization._misfit import working_memory
 from quincunx.factorization._parts import Lazy, Parts, are_files, is_lazy
 from quincunx.factorization._posterior import Posterior
 from quincunx.factorization._results import Results
@@ -487,7 +488,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         return Schedule(until, warmup, thin, float(self.tol), self.threads)
 
     def _forecast(self, problem: Problem, runs: list[Run], schedule: Schedule, *, here: bool = True) -> None:
-        """Refuse a fit whose draws, or whose means over cells, would not fit into memory.
+        """Refuse a fit whose draws, or whose cells, would not fit into memory.
 
         Where the cells are elsewhere, the draws alone are here.
         """
@@ -500,13 +501,13 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         draws = 8 * entries * (kept + arrays) * len(runs)
         state = cells * (25 if problem.method == "bessel" else 1)
         if problem.dispersion is not None:
-            state += cells * (12 if problem.sampled else 56)
+            state += cells * (31 if problem.sampled else 65)
         if here and problem.data.alpha.ndim == 0 and problem.data.alpha > 0:
             state += 4 * int(np.count_nonzero(problem.data.values > 0))  # their lists by row and value
         state *= len(runs)
-        means = cells * 40  # rates and expected counts of a draw, their means, and what these are compared with
+        check = working_memory(cells, problem.data.shape[-1])
         limit = _check.available_memory()
-        if (needed := draws + state + means) > limit:
+        if (needed := draws + state + check) > limit:
             raise TooLargeError(
                 f"the fit needs about {needed} bytes, {draws} of them for {kept} draws of each of {len(runs)} chains, "
                 f"and {limit} are available: take fewer draws or components",

@@ -146,6 +146,11 @@ class _Noise:
         return (self.variance > 0) & (size > _LIMIT * np.sqrt(self.variance + self.tail * size))
 
 
+def working_memory(cells: int, cols: int) -> int:
+    """Return the bytes that `misfit` works with: a dozen numbers for each cell that it looks at at a time."""
+    return 100 * min(cells, max(_BLOCK, cols))
+
+
 def misfit(posterior: Posterior, threads: int | None) -> Misfit:
     """Return how far a fit is from its data, by a few of its draws and a release drawn anew for each."""
     used, problem = _check.threads(threads), posterior.problem
@@ -231,8 +236,7 @@ def _over_rows(
             if posterior.sampled:
                 expected += posterior.expected_given(part, state, None, all_rates, threads, rows) / len(draws)
         for state, at_logs in ascent:
-            all_rates = problem.rates(state, threads, rows)
-            expected += posterior.expected_given(part, state, at_logs, all_rates, threads, rows) / len(ascent)
+            expected += posterior.expected_given(part, state, at_logs, None, threads, rows) / len(ascent)
         variances = np.where(part.observed, noise_variances(part), 0.0)
         noise = np.where(variances > 0, part.values - expected.reshape(part.shape), 0.0)
         for i, table in enumerate((np.where(part.observed, part.values, 0), noise, variances)):
@@ -361,6 +365,7 @@ class PredictiveCheck:
 def predictive_check(posterior: Posterior, names: Sequence[str], number: int, threads: int | None) -> PredictiveCheck:
     """Return statistics of the release and of as many drawn anew."""
     data, used = posterior.problem.data, _check.threads(threads)
+    _check.room(64 * data.values.size, "a release of all cells drawn anew")
     cells = np.flatnonzero(data.observed)
     if not len(cells):
         raise ValueError("`mask` must leave a cell at least, got all held out")

@@ -192,6 +192,7 @@ class Posterior(inference.Posterior[Problem]):
 
     def _mean_over_draws(self, threads: int | None, *, expected: bool) -> tuple[Floats, Floats]:
         used, data, layout = _check.threads(threads), self.problem.data, self.problem.layout
+        _check.room((40 if expected else 24) * data.values.size, "the mean of a number for each cell")
         rates, counts = np.zeros(data.values.size), np.zeros(data.values.size if expected else 0)
         number = 0
         for at_means, at_logs in self.states():
@@ -207,13 +208,19 @@ class Posterior(inference.Posterior[Problem]):
         return means, layout.mirrored(counts.reshape(data.shape))
 
     def expected_given(
-        self, data: Data, state: State, at_logs: State | None, rates: Floats, threads: int, rows: Rows = None
+        self, data: Data, state: State, at_logs: State | None, rates: Floats | None, threads: int, rows: Rows = None
     ) -> Floats:
-        """Return the counts expected in all or some rows with their data, given a draw or the means, and the rates."""
-        shapes = self.problem.shapes(state, rows)
-        if at_logs is not None:
-            there = self.problem.rates(at_logs, threads, rows)
-            rates = there if shapes is None else self.problem.between(rates, there, shapes)
+        """Return the counts expected in all or some rows with their data, given a draw or the means.
+
+        `rates` are those of the draw or the means where they are at hand.
+        """
+        problem, shapes = self.problem, self.problem.shapes(state, rows)
+        if at_logs is not None and shapes is None:
+            rates = problem.rates(at_logs, threads, rows)
+        else:
+            rates = problem.rates(state, threads, rows) if rates is None else rates
+            if at_logs is not None and shapes is not None:
+                rates = problem.between(rates, problem.rates(at_logs, threads, rows), shapes)
         return _core.expected_counts(data.counts, rates, threads, shapes)
 
     def states(self) -> Iterator[tuple[list[Floats], list[Floats] | None]]:
