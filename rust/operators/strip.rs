@@ -18,7 +18,7 @@
 //! Source: N. Calkin, H. Wilf (1998), The number of independent sets in a grid graph, SIAM J. Discrete Math. 11.
 
 use super::Boundary;
-use super::transfer::{Transfer, TransferRing, Weight};
+use super::transfer::{StepContext, Transfer, TransferRing, Weight};
 use crate::monitor::Progress;
 use crate::numeric::dispatch::{self, Level};
 use crate::numeric::ring::Ring;
@@ -488,31 +488,26 @@ impl<O: RowOperator> Transfer for Strip<O> {
         }
     }
 
-    fn step<R: TransferRing>(
-        &self,
-        weight: &Weight<R>,
-        step: u64,
-        state: &mut [R::Element],
-        progress: &Progress,
-    ) -> Result<()> {
-        progress.check()?;
-        let context = self.context(weight, progress);
+    fn advance<R: TransferRing>(&self, at: StepContext<'_, R>, state: &mut [R::Element]) -> Result<()> {
+        let ring = &at.weight.ring;
+        at.progress.check()?;
+        let context = self.context(at.weight, at.progress);
         match &self.direction {
             Direction::Empty => Ok(()),
-            Direction::Open { row, rows } => row.open_step(context, *rows, step, state),
+            Direction::Open { row, rows } => row.open_step(context, *rows, at.number, state),
             Direction::Closed { row, rows, seams, batch } => {
                 let Some((sum, vectors)) = state.split_first_mut() else { return Ok(()) };
-                let seams = seams.chunks(*batch).nth(step as usize).unwrap_or_default();
+                let seams = seams.chunks(*batch).nth(at.number as usize).unwrap_or_default();
                 let room = row.closed_len(*rows);
                 let vectors = Shared::new(vectors);
                 let terms = parallel::try_map(seams.len(), |i| {
                     // SAFETY: the rooms of two seams do not overlap.
                     let x = unsafe { vectors.part(i * room, room) };
                     let value = row.closed_term(context, *rows, seams[i], x)?;
-                    Ok(multiple(&weight.ring, value, seams[i].orbit))
+                    Ok(multiple(ring, value, seams[i].orbit))
                 })?;
                 for term in terms {
-                    *sum = weight.ring.fold(weight.ring.add(*sum, term));
+                    *sum = ring.fold(ring.add(*sum, term));
                 }
                 Ok(())
             }

@@ -69,6 +69,17 @@ impl<R: Ring> Weight<R> {
     }
 }
 
+/// One step of an evaluation.
+#[derive(Clone, Copy, Debug)]
+pub struct StepContext<'a, R: Ring> {
+    /// The ring and the parameters.
+    pub weight: &'a Weight<R>,
+    /// Which step it is.
+    pub number: u64,
+    /// Who hears of the progress.
+    pub progress: &'a Progress,
+}
+
 /// An engine: a vector of partial sums, moved step by step.
 pub trait Transfer: Debug + Send + Sync {
     /// Elements in the working vector, all steps considered.
@@ -91,6 +102,13 @@ pub trait Transfer: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`crate::Error::Interrupted`] when the caller says so.
+    fn advance<R: TransferRing>(&self, at: StepContext<'_, R>, state: &mut [R::Element]) -> Result<()>
+    where
+        Self: Sized;
+    /// [`Self::advance`] by the step of that number.
+    ///
+    /// # Errors
+    /// As there.
     fn step<R: TransferRing>(
         &self,
         weight: &Weight<R>,
@@ -99,7 +117,10 @@ pub trait Transfer: Debug + Send + Sync {
         progress: &Progress,
     ) -> Result<()>
     where
-        Self: Sized;
+        Self: Sized,
+    {
+        self.advance(StepContext { weight, number: step, progress }, state)
+    }
     /// The elements that [`Self::finish`] reads, where all are numbers of sets of one half; none where that is not known.
     fn halves(&self) -> Option<Vec<Range<usize>>> {
         None
@@ -124,11 +145,11 @@ pub trait TransferRing: Ring {
 pub trait OverRing<R: Ring> {
     /// [`Transfer::start`].
     fn start(&self, weight: &Weight<R>, state: &mut [R::Element]);
-    /// [`Transfer::step`].
+    /// [`Transfer::advance`].
     ///
     /// # Errors
     /// As there.
-    fn step(&self, weight: &Weight<R>, step: u64, state: &mut [R::Element], progress: &Progress) -> Result<()>;
+    fn advance(&self, at: StepContext<'_, R>, state: &mut [R::Element]) -> Result<()>;
     /// [`Transfer::finish`].
     fn finish(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element;
 }
@@ -138,8 +159,8 @@ impl<R: TransferRing, E: Transfer> OverRing<R> for E {
         Transfer::start(self, weight, state);
     }
 
-    fn step(&self, weight: &Weight<R>, step: u64, state: &mut [R::Element], progress: &Progress) -> Result<()> {
-        Transfer::step(self, weight, step, state, progress)
+    fn advance(&self, at: StepContext<'_, R>, state: &mut [R::Element]) -> Result<()> {
+        Transfer::advance(self, at, state)
     }
 
     fn finish(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element {

@@ -8,7 +8,7 @@
 
 use super::checkpoint::{Checkpoint, FoundResidues, InHand, JobShape, Stored, Vector};
 use super::lock::Lock;
-use super::transfer::{Point, Transfer, TransferRing, Weight, lane_weight};
+use super::transfer::{Point, StepContext, Transfer, TransferRing, Weight, lane_weight};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::buffer::Buffer;
 use crate::numeric::residue::Modulus;
@@ -164,14 +164,8 @@ impl<E: Transfer> Transfer for SomeSteps<'_, E> {
         self.engine.start(weight, state);
     }
 
-    fn step<R: TransferRing>(
-        &self,
-        weight: &Weight<R>,
-        step: u64,
-        state: &mut [R::Element],
-        progress: &Progress,
-    ) -> Result<()> {
-        self.engine.step(weight, self.steps.start + step, state, progress)
+    fn advance<R: TransferRing>(&self, at: StepContext<'_, R>, state: &mut [R::Element]) -> Result<()> {
+        self.engine.advance(StepContext { number: self.steps.start + at.number, ..at }, state)
     }
 
     fn finish<R: TransferRing>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element {

@@ -16,7 +16,7 @@ use crate::counting::graph_sums::order::good_order;
 use crate::counting::graph_sums::planner::Planner;
 use crate::counting::graph_sums::tree::{MessageTree, Messages, Summand};
 use crate::counting::independent_sets::frontier::circuit::integer;
-use crate::counting::transfer::{Transfer, Weight};
+use crate::counting::transfer::{StepContext, Transfer, Weight};
 use crate::error::COUNTLESS;
 use crate::graphs::{Graph, Lists};
 use crate::monitor::Progress;
@@ -524,21 +524,16 @@ impl Transfer for Clusters {
         state[2..].iter_mut().zip(factors).for_each(|(place, factor)| *place = factor);
     }
 
-    fn step<R: Ring>(
-        &self,
-        weight: &Weight<R>,
-        step: u64,
-        state: &mut [R::Element],
-        progress: &Progress,
-    ) -> Result<()> {
+    fn advance<R: Ring>(&self, at: StepContext<'_, R>, state: &mut [R::Element]) -> Result<()> {
         let (roots, rest) = state.split_at_mut(self.roots());
         let (rooms, rest) = rest.split_at_mut(2 * self.room[0]);
         let (powers, stack) = rest.split_at_mut(self.room[1]);
         let (roots, factors) = roots.split_at_mut(2);
         let (total, cycle) = roots.split_at_mut(1);
-        let mut context = Surroundings { weight, factors, rooms, powers, cycle: cycle[0], colors: self.colors };
-        if let Some(root) = self.messages.step(step as usize, &mut context, stack, progress)? {
-            total[0] = weight.ring.mul(total[0], root);
+        let mut context =
+            Surroundings { weight: at.weight, factors, rooms, powers, cycle: cycle[0], colors: self.colors };
+        if let Some(root) = self.messages.step(at.number as usize, &mut context, stack, at.progress)? {
+            total[0] = at.weight.ring.mul(total[0], root);
         }
         Ok(())
     }

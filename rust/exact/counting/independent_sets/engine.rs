@@ -6,9 +6,8 @@ use super::{Problem, StripKind};
 use crate::counting::evaluation::work;
 use crate::counting::graph_sums::planner::Planner;
 use crate::counting::graph_sums::{Timed, quickest};
-use crate::counting::transfer::{AnyRing, Transfer, TransferRing, Weight};
+use crate::counting::transfer::{AnyRing, StepContext, Transfer, TransferRing, Weight};
 use crate::graphs::Graph;
-use crate::monitor::Progress;
 use crate::{Result, memory};
 use num_bigint::BigInt;
 use std::ops::Range;
@@ -46,6 +45,15 @@ impl Engine {
                 Ok(Self::Lattice(kind, kind.engine(rows, cols, boundary, states, planner.progress())?))
             }
             Problem::Graph { graph, order } => Self::for_graph(graph, order.as_deref(), None, states, planner),
+        }
+    }
+
+    /// Whichever it is.
+    fn any(&self) -> &dyn AnyRing {
+        match self {
+            Self::Lattice(_, engine) => &**engine,
+            Self::Frontier(engine) => &**engine,
+            Self::Tree(engine) => &**engine,
         }
     }
 
@@ -108,60 +116,40 @@ fn frontier_seconds(frontier: &Frontier) -> f64 {
     work(frontier) as f64 * FRONTIER_ADDITION + frontier.planned_order().len() as f64 * FRONTIER_VERTEX
 }
 
-/// Calls the same method on whichever engine it is.
-macro_rules! each {
-    ($self:ident, $engine:ident => $call:expr, $lattice:expr) => {
-        match $self {
-            Engine::Lattice(_, $engine) => $lattice,
-            Engine::Frontier($engine) => $call,
-            Engine::Tree($engine) => $call,
-        }
-    };
-    ($self:ident, $engine:ident => $call:expr) => {
-        each!($self, $engine => $call, $call)
-    };
-}
-
 impl Transfer for Engine {
     fn len(&self) -> usize {
-        each!(self, engine => engine.len())
+        self.any().len()
     }
 
     fn steps(&self) -> u64 {
-        each!(self, engine => engine.steps())
+        self.any().steps()
     }
 
     fn work(&self, step: u64) -> u64 {
-        each!(self, engine => engine.work(step))
+        self.any().work(step)
     }
 
     fn roundings(&self) -> u64 {
-        each!(self, engine => engine.roundings())
+        self.any().roundings()
     }
 
     fn start<R: TransferRing>(&self, weight: &Weight<R>, state: &mut [R::Element]) {
-        each!(self, engine => engine.start(weight, state), R::of(&**engine).start(weight, state));
+        R::of(self.any()).start(weight, state);
     }
 
-    fn step<R: TransferRing>(
-        &self,
-        weight: &Weight<R>,
-        step: u64,
-        state: &mut [R::Element],
-        progress: &Progress,
-    ) -> Result<()> {
-        each!(self, engine => engine.step(weight, step, state, progress), R::of(&**engine).step(weight, step, state, progress))
+    fn advance<R: TransferRing>(&self, at: StepContext<'_, R>, state: &mut [R::Element]) -> Result<()> {
+        R::of(self.any()).advance(at, state)
     }
 
     fn halves(&self) -> Option<Vec<Range<usize>>> {
-        each!(self, engine => engine.halves())
+        self.any().halves()
     }
 
     fn adds_up(&self) -> bool {
-        each!(self, engine => engine.adds_up())
+        self.any().adds_up()
     }
 
     fn finish<R: TransferRing>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element {
-        each!(self, engine => engine.finish(weight, state), R::of(&**engine).finish(weight, state))
+        R::of(self.any()).finish(weight, state)
     }
 }

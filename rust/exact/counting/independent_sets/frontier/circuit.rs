@@ -8,7 +8,7 @@
 //! Source: P. Buergisser, M. Clausen, M. Shokrollahi (1997), Algebraic Complexity Theory, section 4.1 (straight-line programs).
 
 use crate::Result;
-use crate::counting::transfer::Weight;
+use crate::counting::transfer::{StepContext, Weight};
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
 use num_bigint::{BigInt, Sign};
@@ -236,16 +236,9 @@ impl Tape {
     ///
     /// # Errors
     /// [`crate::Error::Interrupted`] once somebody asked to stop.
-    pub fn step<R: Ring>(
-        &self,
-        step: u64,
-        weight: &Weight<R>,
-        branch: u32,
-        registers: &mut [R::Element],
-        progress: &Progress,
-    ) -> Result<()> {
-        self.run(self.instructions(step), weight, branch, registers);
-        progress.advance(self.work(step))
+    pub fn step<R: Ring>(&self, at: StepContext<'_, R>, branch: u32, registers: &mut [R::Element]) -> Result<()> {
+        self.run(self.instructions(at.number), at.weight, branch, registers);
+        at.progress.advance(self.work(at.number))
     }
 
     /// Runs some of the instructions, in a branch given by its occupied vertices.

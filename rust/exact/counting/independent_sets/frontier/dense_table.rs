@@ -14,8 +14,7 @@ use super::circuit::{Circuit, Factor, Node};
 use super::path_decomposition::PathDecomposition;
 use super::reduce::EdgeWeights;
 use crate::Result;
-use crate::counting::transfer::Weight;
-use crate::monitor::Progress;
+use crate::counting::transfer::{StepContext, Weight};
 use crate::numeric::buffer::Buffer;
 use crate::numeric::dispatch::{Arithmetic, Kernel, level};
 use crate::numeric::residue::HEADROOM;
@@ -111,14 +110,13 @@ impl DenseTable {
     /// Does one step.
     pub fn step<R: Ring>(
         &self,
-        weight: &Weight<R>,
-        step: usize,
+        at: StepContext<'_, R>,
         registers: &[R::Element],
         table: &mut [R::Element],
-        progress: &Progress,
     ) -> Result<()> {
+        let StepContext { weight: &Weight { ring, .. }, progress, .. } = at;
+        let step = at.number as usize;
         let pass = &self.passes[step];
-        let ring = weight.ring;
         let mut live = pass.live;
         let mut prepared = Vec::with_capacity(pass.operations.len() + 4);
         let mut bound = 1;

@@ -35,7 +35,7 @@ use self::reduce::ReducedGraph;
 use self::set_table::{Forecast, IndependentSetTable};
 use crate::counting::graph_sums::planner::Planner;
 use crate::counting::graph_sums::search::{self, StateKind};
-use crate::counting::transfer::{Transfer, TransferRing, Weight};
+use crate::counting::transfer::{StepContext, Transfer, TransferRing, Weight};
 use crate::error::subsets_bytes;
 use crate::graphs::{Graph, Lists};
 use crate::monitor::Progress;
@@ -266,15 +266,9 @@ impl Transfer for Frontier {
         state[0] = weight.ring.zero();
     }
 
-    fn step<R: TransferRing>(
-        &self,
-        weight: &Weight<R>,
-        step: u64,
-        state: &mut [R::Element],
-        progress: &Progress,
-    ) -> Result<()> {
-        let ring = weight.ring;
-        let (branch, step) = self.position(step);
+    fn advance<R: TransferRing>(&self, at: StepContext<'_, R>, state: &mut [R::Element]) -> Result<()> {
+        let ring = at.weight.ring;
+        let (branch, step) = self.position(at.number);
         let preparations = self.preparations();
         let (total, rest) = state.split_at_mut(1);
         let (registers, table) = rest.split_at_mut(self.tape.registers());
@@ -282,10 +276,10 @@ impl Transfer for Frontier {
             if step == 0 {
                 table[0] = ring.one();
             }
-            self.tape.step(step, weight, branch, registers, progress)
+            self.tape.step(StepContext { number: step, ..at }, branch, registers)
         } else if step < preparations + self.table_steps() {
-            let step = (step - preparations) as usize;
-            with_table!(&self.table, t => t.step(weight, step, registers, table, progress))
+            let at = StepContext { number: step - preparations, ..at };
+            with_table!(&self.table, t => t.step(at, registers, table))
         } else {
             let place = match &self.table {
                 Table::DenseTable(_) => 0,
@@ -299,7 +293,7 @@ impl Transfer for Frontier {
                 }
             }
             total[0] = ring.fold(ring.add(total[0], result));
-            progress.advance(1)
+            at.progress.advance(1)
         }
     }
 

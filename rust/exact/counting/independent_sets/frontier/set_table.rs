@@ -29,8 +29,7 @@ use super::path_decomposition::PathDecomposition;
 use super::reduce::EdgeWeights;
 use crate::Result;
 use crate::counting::graph_sums::planner::Planner;
-use crate::counting::transfer::Weight;
-use crate::monitor::Progress;
+use crate::counting::transfer::StepContext;
 use crate::numeric::ring::Ring;
 
 /// Elements of a block before a stage; twice as many are possible within.
@@ -468,12 +467,11 @@ impl IndependentSetTable {
     /// Does one step.
     pub fn step<R: Ring>(
         &self,
-        weight: &Weight<R>,
-        step: usize,
+        at: StepContext<'_, R>,
         registers: &[R::Element],
         table: &mut [R::Element],
-        progress: &Progress,
     ) -> Result<()> {
+        let step = at.number as usize;
         let (from, to) = (self.place(step), self.place(step + 1));
         let (left, right) = table.split_at_mut(from.end.min(to.end));
         let cut = left.len();
@@ -483,7 +481,7 @@ impl IndependentSetTable {
         };
         let stage = &self.stages[step];
         with_words!(self.words, W => {
-            block::StageWork::<R, W>::new(weight.ring, stage, &self.weights, registers).run(source, target, progress)
+            block::StageWork::<R, W>::new(at.weight.ring, stage, &self.weights, registers).run(source, target, at.progress)
         })
     }
 }

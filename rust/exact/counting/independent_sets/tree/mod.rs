@@ -20,7 +20,7 @@ use crate::Result;
 use crate::counting::graph_sums::elimination::EliminationOrder;
 use crate::counting::graph_sums::planner::Planner;
 use crate::counting::graph_sums::tree::{MessageTree, Messages, Summand};
-use crate::counting::transfer::{Transfer, TransferRing, Weight};
+use crate::counting::transfer::{StepContext, Transfer, TransferRing, Weight};
 use crate::graphs::{Graph, Lists};
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
@@ -419,21 +419,15 @@ impl Transfer for Tree {
         state[0] = weight.ring.one();
     }
 
-    fn step<R: TransferRing>(
-        &self,
-        weight: &Weight<R>,
-        step: u64,
-        state: &mut [R::Element],
-        progress: &Progress,
-    ) -> Result<()> {
-        let ring = weight.ring;
+    fn advance<R: TransferRing>(&self, at: StepContext<'_, R>, state: &mut [R::Element]) -> Result<()> {
+        let ring = at.weight.ring;
         let (total, rest) = state.split_at_mut(1);
         let (registers, stack) = rest.split_at_mut(self.tape.registers());
-        let Some(number) = step.checked_sub(self.tape.steps()) else {
-            return self.tape.step(step, weight, 0, registers, progress);
+        let Some(number) = at.number.checked_sub(self.tape.steps()) else {
+            return self.tape.step(at, 0, registers);
         };
         let mut context = Weights { ring, weights: &self.weights, registers };
-        if let Some(root) = self.messages.step(number as usize, &mut context, stack, progress)? {
+        if let Some(root) = self.messages.step(number as usize, &mut context, stack, at.progress)? {
             total[0] = ring.mul(total[0], root);
         }
         Ok(())
