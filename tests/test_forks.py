@@ -116,7 +116,7 @@ def test_what_objects_make_once_is_made_outside_their_cells():
 
     Other cells belong to one call, whose objects no child can reach.
     """
-    of_objects = ["exact/graphs/automorphism/mod.rs", "private/factorization/released_counts.rs"]
+    of_objects = ["graphs/automorphism/mod.rs", "private/factorization/released_counts.rs"]
     of_calls = ["operators/diagonal/mod.rs", "operators/square/path.rs"]
     of_calls += ["exact/counting/spanning_trees/mod.rs", "shared/monitor.rs"]
     core = ROOT / "rust"

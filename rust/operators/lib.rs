@@ -1,7 +1,7 @@
-//! Engines of lattices: operators between rows, and what every engine is.
+//! Engines of lattices: operators between rows.
 //!
-//! An engine is a [`transfer::Transfer`], written once over a ring. Those of the lattices are compiled here, for all rings, behind one
-//! pointer ([`transfer::AnyRing`]), so that this crate and the wing of exact counts that uses them are built side by side.
+//! An engine is a [`quincunx_shared::transfer::Transfer`], written once over a ring. Those of the lattices are compiled here, for all rings, behind one
+//! pointer ([`quincunx_shared::transfer::AnyRing`]), so that this crate and those of exact counts are built side by side.
 //! A lattice with an operator of its own is a file with a [`strip::RowOperator`] and a line in [`registry`].
 
 mod boundary;
@@ -11,9 +11,8 @@ pub mod low_rank;
 pub mod registry;
 pub mod square;
 pub mod strip;
-pub mod transfer;
 
 pub use boundary::Boundary;
 pub use registry::StripKind;
 
-pub(crate) use quincunx_shared::{Error, Result, error, memory, monitor, numeric, parallel};
+pub(crate) use quincunx_shared::{Error, Result, error, memory, monitor, numeric, parallel, transfer};

@@ -6,5 +6,5 @@ pub mod leakage;
 pub mod posterior;
 pub mod privacy;
 
-pub(crate) use quincunx_exact::graphs;
+pub(crate) use quincunx_graphs as graphs;
 pub(crate) use quincunx_shared::{Error, Result, inference, memory, monitor, numeric, parallel, stream};

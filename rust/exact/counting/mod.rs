@@ -4,7 +4,6 @@ pub mod checkpoint;
 pub mod clusters;
 pub mod evaluation;
 pub mod exact;
-pub mod graph_sums;
 pub mod independent_sets;
 pub mod interpolation;
 pub mod lifting;
@@ -14,4 +13,6 @@ pub mod perfect_matchings;
 pub mod periodic;
 pub mod spanning_trees;
 
-pub use quincunx_operators::{low_rank, strip, transfer};
+pub use quincunx_operators::{low_rank, strip};
+pub use quincunx_shared::transfer;
+pub use quincunx_sums as graph_sums;

@@ -52,8 +52,8 @@ impl Engine {
     fn any(&self) -> &dyn AnyRing {
         match self {
             Self::Lattice(_, engine) => &**engine,
-            Self::Frontier(engine) => &**engine,
-            Self::Tree(engine) => &**engine,
+            Self::Frontier(engine) => engine.over_rings(),
+            Self::Tree(engine) => engine.over_rings(),
         }
     }
 

@@ -7,18 +7,14 @@
 //! Every exact result is computed modulo one prime more than its proved bound asks for, and compared with it.
 
 mod bound;
-mod branching;
-pub mod brute;
 mod cost;
 mod count;
 mod engine;
-pub mod frontier;
 mod partition;
 mod problem;
 #[cfg(all(test, unix))]
 mod promise;
 pub mod reflection;
-pub mod tree;
 
 pub use crate::lattices::Boundary;
 pub use bound::log2_bound;
@@ -30,3 +26,4 @@ pub use engine::Engine;
 pub use partition::{FloatActivity, FloatValue, hard_core_float};
 pub use problem::Problem;
 pub use quincunx_operators::{StripKind, diagonal, four_eight_eight, square};
+pub use quincunx_sums::independent_sets::{branching, brute, frontier, tree};

@@ -27,28 +27,26 @@ pub struct MatchingSum {
 /// Their number on one graph.
 pub type MatchingIntegers = IntegerTree<MatchingSum>;
 
-impl MatchingIntegers {
-    /// The count on a graph; `None` where no scopes are found that are small enough.
-    ///
-    /// # Errors
-    /// [`crate::Error::Interrupted`] when the planner says so.
-    pub fn plan(graph: &Graph, neighbors: &Lists, alone: bool, planner: &Planner<'_>) -> Result<Option<Self>> {
-        let widest = if graph.vertices() < MANY { WIDEST_OF_FEW } else { MatchingSum::WIDEST };
-        let found = EliminationOrder::within(neighbors, Rule::Degree, widest, planner);
-        planner.check()?;
-        let Some(elimination) = found else { return Ok(None) };
-        let sum = |elimination: &EliminationOrder| {
-            let mut places = vec![0u32; elimination.order.len()];
-            (0u32..).zip(&elimination.order).for_each(|(place, &v)| places[v as usize] = place);
-            let several = multiplicities(graph).into_iter().filter(|&((u, v), times)| u != v && times > 1);
-            let by_place = |((u, v), times): ((u32, u32), u64)| {
-                let (p, q) = (places[u as usize], places[v as usize]);
-                ((p.min(q), p.max(q)), times)
-            };
-            MatchingSum { alone, parallel: several.map(by_place).collect() }
+/// The sum over the matchings of a graph, perfect ones unless a vertex may be left `alone`; `None` where no scopes are found that are small enough.
+///
+/// # Errors
+/// [`crate::Error::Interrupted`] when the planner says so.
+pub fn plan(graph: &Graph, neighbors: &Lists, alone: bool, planner: &Planner<'_>) -> Result<Option<MatchingIntegers>> {
+    let widest = if graph.vertices() < MANY { WIDEST_OF_FEW } else { MatchingSum::WIDEST };
+    let found = EliminationOrder::within(neighbors, Rule::Degree, widest, planner);
+    planner.check()?;
+    let Some(elimination) = found else { return Ok(None) };
+    let sum = |elimination: &EliminationOrder| {
+        let mut places = vec![0u32; elimination.order.len()];
+        (0u32..).zip(&elimination.order).for_each(|(place, &v)| places[v as usize] = place);
+        let several = multiplicities(graph).into_iter().filter(|&((u, v), times)| u != v && times > 1);
+        let by_place = |((u, v), times): ((u32, u32), u64)| {
+            let (p, q) = (places[u as usize], places[v as usize]);
+            ((p.min(q), p.max(q)), times)
         };
-        Self::new(elimination, neighbors, sum, planner.progress())
-    }
+        MatchingSum { alone, parallel: several.map(by_place).collect() }
+    };
+    IntegerTree::new(elimination, neighbors, sum, planner.progress())
 }
 
 /// `sums[S] = sum over A within S of f[A] g[S - A]`.
@@ -173,7 +171,7 @@ mod tests {
             let progress = Progress::default();
             for (alone, all) in [(true, None), (false, Some((1 << n) - 1))] {
                 let planner = Planner::new(&progress);
-                let tree = MatchingIntegers::plan(&graph, &graph.neighbors(), alone, &planner).unwrap();
+                let tree = plan(&graph, &graph.neighbors(), alone, &planner).unwrap();
                 if let Some(tree) = tree {
                     prop_assert_eq!(tree.value(&progress).unwrap(), BigUint::from(count(graph.edges(), 0, all)));
                 }

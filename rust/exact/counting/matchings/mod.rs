@@ -177,8 +177,7 @@ impl MatchingMethod {
             return Ok(None);
         }
         let planner = Planner::new(progress);
-        let found =
-            MatchingIntegers::plan(graph, &graph.stoppable_neighbors(progress)?, which == Which::All, &planner)?;
+        let found = integers::plan(graph, &graph.stoppable_neighbors(progress)?, which == Which::All, &planner)?;
         let is_better = |tree: &MatchingIntegers| tree.bytes() <= u128::from(limit) && tree.is_better(1);
         Ok(found.filter(is_better).map(Self::Integers))
     }

@@ -432,7 +432,7 @@ impl Proved {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graphs::automorphism::Permutation;
+    use crate::automorphism::Permutation;
     use crate::monitor::Silent;
     use num_bigint::BigUint;
     use proptest::prelude::*;

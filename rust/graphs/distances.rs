@@ -139,8 +139,8 @@ pub fn is_distance_degree_regular(graph: &Graph, threads: usize, monitor: &mut d
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graphs::{grid, hamming, torus};
     use crate::monitor::Silent;
+    use crate::{grid, hamming, torus};
 
     #[test]
     fn distances_in_a_hamming_graph_count_differing_letters() {

@@ -28,9 +28,9 @@ use super::family::{Mask, count};
 use super::path_decomposition::PathDecomposition;
 use super::reduce::EdgeWeights;
 use crate::Result;
-use crate::counting::graph_sums::planner::Planner;
-use crate::counting::transfer::StepContext;
 use crate::numeric::ring::Ring;
+use crate::planner::Planner;
+use crate::transfer::StepContext;
 
 /// Elements of a block before a stage; twice as many are possible within.
 pub const BLOCK: u64 = 1 << 11;

@@ -1,6 +1,6 @@
 //! Independent sets of any graph, along a tree decomposition.
 //!
-//! The vertices of the reduced graph are eliminated in an order ([`crate::counting::graph_sums::tree`]); the *message* of a vertex `v` is
+//! The vertices of the reduced graph are eliminated in an order ([`crate::tree`]); the *message* of a vertex `v` is
 //! the sum over everything eliminated below it, one element for each independent subset `A` of its scope:
 //!
 //!   `m_v(A) = w_v[0] prod_u M_vu[0][A_u] prod_c m_c(A)  +  [A joins no neighbor of v] w_v[1] prod_u M_vu[1][A_u] prod_c m_c(A + v)`,
@@ -17,14 +17,14 @@ use super::frontier::circuit::{Circuit, Factor, Node, Tape, read};
 use super::frontier::independence;
 use super::frontier::reduce::ReducedGraph;
 use crate::Result;
-use crate::counting::graph_sums::elimination::EliminationOrder;
-use crate::counting::graph_sums::planner::Planner;
-use crate::counting::graph_sums::tree::{MessageTree, Messages, Summand};
-use crate::counting::transfer::{StepContext, Transfer, TransferRing, Weight};
+use crate::elimination::EliminationOrder;
 use crate::graphs::{Graph, Lists};
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
 use crate::parallel;
+use crate::planner::Planner;
+use crate::transfer::{AnyRing, StepContext, Transfer, TransferRing, Weight};
+use crate::tree::{MessageTree, Messages, Summand};
 use num_bigint::BigInt;
 
 /// States that are worth a task of their own.
@@ -181,6 +181,12 @@ impl Tree {
     /// A number no independent set has more vertices than.
     pub fn independence_bound(&self) -> usize {
         self.independence_bound
+    }
+
+    /// The same over all rings behind one pointer: compiled here, not where it is called.
+    #[inline(never)]
+    pub fn over_rings(&self) -> &dyn AnyRing {
+        self
     }
 
     /// Additions of elements in all.
@@ -441,11 +447,11 @@ impl Transfer for Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counting::graph_sums::examples::partial_k_tree;
-    use crate::counting::independent_sets::brute;
-    use crate::counting::transfer::{Point, evaluate, evaluate_lanes};
+    use crate::examples::partial_k_tree;
+    use crate::independent_sets::brute;
     use crate::numeric::residue::primes;
     use crate::numeric::ring::F64;
+    use crate::transfer::{Point, evaluate, evaluate_lanes};
     use proptest::prelude::*;
 
     fn planned(graph: &Graph, states: usize) -> Tree {

@@ -1,4 +1,4 @@
-//! Graphs: vertices `0..n` and a list of edges.
+//! Graphs: vertices `0..n` and a list of edges. The room `graphs` of the wing of exact counts, below its engines.
 
 pub mod automorphism;
 pub mod distances;
@@ -10,8 +10,9 @@ pub use families::{complete, grid, hamming, torus};
 pub use lists::Lists;
 pub use matching::{largest_matching, maximum_matching};
 
+pub(crate) use quincunx_shared::{Error, Result, memory, monitor, numeric, parallel};
+
 use crate::monitor::Progress;
-use crate::{Error, Result, memory};
 
 /// An undirected graph; loops and parallel edges are kept as they are given.
 #[derive(Clone, Debug, PartialEq, Eq)]

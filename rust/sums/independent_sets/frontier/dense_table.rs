@@ -14,12 +14,12 @@ use super::circuit::{Circuit, Factor, Node};
 use super::path_decomposition::PathDecomposition;
 use super::reduce::EdgeWeights;
 use crate::Result;
-use crate::counting::transfer::{StepContext, Weight};
 use crate::numeric::buffer::Buffer;
 use crate::numeric::dispatch::{Arithmetic, Kernel, level};
 use crate::numeric::residue::HEADROOM;
 use crate::numeric::ring::Ring;
 use crate::parallel::{self, Shared};
+use crate::transfer::{StepContext, Weight};
 
 /// Bits of a tile: 32 kilobytes of eight lanes.
 pub const TILE: u32 = 9;

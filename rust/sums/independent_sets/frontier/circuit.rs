@@ -8,9 +8,9 @@
 //! Source: P. Buergisser, M. Clausen, M. Shokrollahi (1997), Algebraic Complexity Theory, section 4.1 (straight-line programs).
 
 use crate::Result;
-use crate::counting::transfer::{StepContext, Weight};
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
+use crate::transfer::{StepContext, Weight};
 use num_bigint::{BigInt, Sign};
 use std::collections::HashMap;
 

@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn an_elimination_with_hubs_is_that_of_the_graph_filled_step_by_step() {
-        let graph = crate::counting::graph_sums::examples::partial_k_tree(4, 3000, 7);
+        let graph = crate::examples::partial_k_tree(4, 3000, 7);
         let around = graph.neighbors();
         assert!(around.iter().any(|list| list.len() > 2 * HUB));
         let progress = Progress::default();

@@ -14,9 +14,9 @@
 //!
 //! Source: F. Fomin, D. Kratsch (2010), Exact Exponential Algorithms, chapter 2 (branching on vertices of high degree).
 
-use crate::counting::graph_sums::planner::Rival;
 use crate::graphs::Graph;
 use crate::numeric::dispatch::with_bits;
+use crate::planner::Rival;
 use crate::{Error, Result};
 use num_bigint::BigUint;
 use std::collections::HashMap;

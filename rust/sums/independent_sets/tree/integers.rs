@@ -4,10 +4,10 @@
 //! the sum over the vertex out and in.
 
 use crate::Result;
-use crate::counting::graph_sums::elimination::{EliminationOrder, Rule};
-use crate::counting::graph_sums::integers::{Arithmetic, Bag, BagSum, ChildMessage, IntegerTree};
-use crate::counting::graph_sums::planner::Planner;
+use crate::elimination::{EliminationOrder, Rule};
 use crate::graphs::Graph;
+use crate::integers::{Arithmetic, Bag, BagSum, ChildMessage, IntegerTree};
+use crate::planner::Planner;
 
 /// Independent sets; which vertices have loops, by their places.
 #[derive(Debug)]
@@ -108,12 +108,12 @@ impl BagSum for IndependentSum {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counting::graph_sums::examples::partial_k_tree;
-    use crate::counting::independent_sets::brute;
-    use crate::counting::independent_sets::tree::Tree;
-    use crate::counting::transfer::{Point, evaluate_lanes};
+    use crate::examples::partial_k_tree;
+    use crate::independent_sets::brute;
+    use crate::independent_sets::tree::Tree;
     use crate::monitor::Progress;
     use crate::numeric::residue::primes;
+    use crate::transfer::{Point, evaluate_lanes};
     use num_bigint::BigUint;
     use proptest::prelude::*;
 

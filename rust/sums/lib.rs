@@ -2,17 +2,20 @@
 //!
 //! What is summed says what happens to a table where a vertex is introduced, joined to others and forgotten ([`tree::Summand`],
 //! [`order::OrderStep`]); the engines know when and where. Independent sets along an order have an engine of their own, for their states
-//! are few ([`super::independent_sets::frontier`]). Both work modulo primes; [`integers`] sums large sparse graphs in one pass.
+//! are few ([`independent_sets::frontier`]). Both work modulo primes; [`integers`] sums large sparse graphs in one pass.
 
 pub mod elimination;
+pub mod independent_sets;
 pub mod integers;
 pub mod order;
 pub mod planner;
 pub mod search;
 pub mod tree;
 
+pub(crate) use quincunx_graphs as graphs;
+pub(crate) use quincunx_shared::{Error, Result, error, memory, monitor, numeric, parallel, stream, transfer};
+
 use self::planner::Planner;
-use crate::{Error, Result};
 
 /// Seconds for each vertex that a tree, and that a good order takes to plan, about.
 const TREE_PLANNING: f64 = 1e-5;
@@ -54,8 +57,8 @@ pub fn quickest<P>(
     }
 }
 
-/// Graphs for tests.
-#[cfg(test)]
+/// Graphs for the tests of this crate and of those above it.
+#[doc(hidden)]
 pub mod examples {
     use crate::graphs::Graph;
     use crate::stream::Stream;

@@ -1,6 +1,6 @@
 //! Neighbor lists in one array, of the graph or of its complement, whichever has fewer edges: both have the same group.
 
-use crate::graphs::Graph;
+use crate::Graph;
 
 /// The sorted distinct neighbors of every vertex, without the vertex itself.
 #[derive(Clone, Debug)]

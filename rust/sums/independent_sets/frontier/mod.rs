@@ -33,12 +33,12 @@ use self::dense_table::DenseTable;
 use self::path_decomposition::PathDecomposition;
 use self::reduce::ReducedGraph;
 use self::set_table::{Forecast, IndependentSetTable};
-use crate::counting::graph_sums::planner::Planner;
-use crate::counting::graph_sums::search::{self, StateKind};
-use crate::counting::transfer::{StepContext, Transfer, TransferRing, Weight};
 use crate::error::subsets_bytes;
 use crate::graphs::{Graph, Lists};
 use crate::monitor::Progress;
+use crate::planner::Planner;
+use crate::search::{self, StateKind};
+use crate::transfer::{AnyRing, StepContext, Transfer, TransferRing, Weight};
 use crate::{Error, Result};
 use num_bigint::BigInt;
 
@@ -193,6 +193,12 @@ impl Frontier {
     /// The vertices in the order they are dealt with: first those summed out or cut, then as they come to the frontier.
     pub fn order(&self) -> &[u32] {
         &self.order
+    }
+
+    /// The same over all rings behind one pointer: compiled here, not where it is called.
+    #[inline(never)]
+    pub fn over_rings(&self) -> &dyn AnyRing {
+        self
     }
 
     /// An order from which the same engine is planned without a search.
@@ -371,10 +377,10 @@ fn ranks(order: &[u32], vertices: usize) -> Result<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counting::independent_sets::brute;
-    use crate::counting::transfer::{Point, evaluate, evaluate_lanes};
+    use crate::independent_sets::brute;
     use crate::numeric::residue::primes;
     use crate::numeric::ring::F64;
+    use crate::transfer::{Point, evaluate, evaluate_lanes};
     use proptest::prelude::*;
 
     /// An engine with a table made as a test wants it.

@@ -19,7 +19,7 @@ pub use clock::Clock;
 pub use orbitals::{OrbitalBlock, Orbitals};
 pub use permutation::{Orbits, Permutation};
 
-use crate::graphs::Graph;
+use crate::Graph;
 use crate::monitor::Monitor;
 use crate::{Error, Result, memory};
 use adjacency::Adjacency;

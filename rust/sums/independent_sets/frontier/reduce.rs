@@ -300,8 +300,8 @@ impl<'a> Reduction<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counting::transfer::Weight;
     use crate::numeric::ring::F64;
+    use crate::transfer::Weight;
 
     fn reduction(vertices: usize, edges: &[(u32, u32)]) -> (ReducedGraph, f64) {
         let graph = Graph::new(vertices, edges.to_vec()).unwrap();
