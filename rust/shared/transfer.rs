@@ -183,8 +183,16 @@ macro_rules! transfer_rings {
     };
 }
 
+/// Residues side by side that engines are compiled for. Two would take the time of four.
+pub const LANES: [usize; 3] = [8, 4, 1];
+
+/// The least of [`LANES`] that hold so many points, or the most.
+pub fn lanes_for(points: usize) -> usize {
+    LANES.into_iter().rfind(|&lanes| lanes >= points).unwrap_or(LANES[0])
+}
+
 // Residues, bounds, and values in floating point.
-transfer_rings!(Lanes<1>, Lanes<2>, Lanes<4>, Lanes<8>, F64, ScaledF64, DoubleDoubles, ScaledDoubleDoubles);
+transfer_rings!(Lanes<1>, Lanes<4>, Lanes<8>, F64, ScaledF64, DoubleDoubles, ScaledDoubleDoubles);
 
 /// Evaluates an engine over one ring.
 ///

@@ -381,9 +381,7 @@ def _planned_cost(plan: _core.ExactPlan, planning: float, threads: int, limit: i
         raise TooLargeError(f"one prime needs {one} bytes, the limit is {limit} bytes", one, limit)
     if engine == _exact.INTEGERS:
         return CostEstimate(engine, one // 8, 1, one, 1, work, planning + work * 1e-9)
-    lanes = 1
-    while engine == "set partitions" and lanes < 8 and 2 * lanes * one <= limit:
-        lanes *= 2
+    lanes = next((lanes for lanes in (8, 4) if engine == "set partitions" and lanes * one <= limit), 1)
     together = min(threads, plan.primes, max(1, limit // max(lanes * one, 1)))
     each = work * _RATES[engine] * 1e-9
     if work <= _MEASURED:

@@ -10,6 +10,7 @@
 //! on needs no more memory than one that begins, in as many lanes as its own limit allows.
 
 use super::lock::open_own;
+use super::transfer::LANES;
 use crate::monitor::Progress;
 use crate::numeric::buffer::Buffer;
 use crate::numeric::residue::Modulus;
@@ -255,7 +256,7 @@ impl Checkpoint {
         if let Some((states, steps)) = shape.vectors {
             for ([first, lanes, step, len], start) in vectors {
                 let fits = first < shape.points() as u64
-                    && matches!(lanes, 1 | 2 | 4 | 8)
+                    && LANES.contains(&(lanes as usize))
                     && len == states as u64 * lanes
                     && step < steps;
                 if !fits {
@@ -517,12 +518,12 @@ mod tests {
         let path = place("round-trip");
         let mut checkpoint = Checkpoint::new(&path, 7);
         assert!(load(&checkpoint, 9, Some((3, 8))).unwrap().is_none());
-        let vectors = [vector(4, 2, 5), vector(6, 1, 7)];
+        let vectors = [vector(4, 4, 5), vector(8, 1, 7)];
         checkpoint.save(&[(3, 9)], vectors.iter().map(InHand::Vector)).unwrap();
         let saved = load(&checkpoint, 9, Some((3, 8))).unwrap().unwrap();
         assert_eq!(saved.finished, [(3, 9)]);
         let found: Vec<_> = saved.vectors.iter().map(read).collect();
-        assert_eq!(found, [(4, 2, 5, vec![5, 6, 7, 8, 9, 10]), (6, 1, 7, vec![7, 8, 9])]);
+        assert_eq!(found, [(4, 4, 5, (5..17).collect()), (8, 1, 7, vec![7, 8, 9])]);
         // What was not read goes over into the next file as it is.
         checkpoint.save(&[(3, 9), (4, 1)], saved.vectors.iter().map(InHand::Stored)).unwrap();
         let again = load(&checkpoint, 9, Some((3, 8))).unwrap().unwrap();

@@ -8,7 +8,7 @@
 
 use super::checkpoint::{Checkpoint, FoundResidues, InHand, JobShape, Stored, Vector};
 use super::lock::Lock;
-use super::transfer::{Point, StepContext, Transfer, TransferRing, Weight, lane_weight};
+use super::transfer::{LANES, Point, StepContext, Transfer, TransferRing, Weight, lane_weight, lanes_for};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::buffer::Buffer;
 use crate::numeric::residue::Modulus;
@@ -71,9 +71,8 @@ fn bytes(engine: &impl Transfer, lanes: usize) -> u64 {
 /// # Errors
 /// [`Error::TooLarge`] if not even a single lane fits.
 pub fn layout(engine: &impl Transfer, points: usize, options: &Options) -> Result<Layout> {
-    let wanted = points.clamp(1, 8).next_power_of_two();
-    let fitting =
-        [8, 4, 2, 1].into_iter().find(|&lanes| lanes <= wanted && bytes(engine, lanes) <= options.memory_limit);
+    let wanted = lanes_for(points);
+    let fitting = LANES.into_iter().find(|&lanes| lanes <= wanted && bytes(engine, lanes) <= options.memory_limit);
     let lanes = fitting.ok_or(Error::TooLarge {
         what: "the vector of partial sums",
         needed: u128::from(bytes(engine, 1)),
@@ -94,7 +93,6 @@ pub fn narrow(lanes: usize) -> f64 {
     match lanes {
         8 => 1.0,
         4 => 1.5,
-        2 => 3.0,
         _ => 5.0,
     }
 }
@@ -398,7 +396,7 @@ impl<E: Transfer> Evaluation<'_, E> {
                 stored.read(self.progress)?
             }
             PointGroup::Fresh(points) => {
-                let lanes = self.layout.lanes.min(points.len().next_power_of_two());
+                let lanes = self.layout.lanes.min(lanes_for(points.len()));
                 let len = self.engine.len() * lanes;
                 let words = match idle.map(|vector| vector.words).filter(|words| words.len() == len) {
                     Some(words) => words,
@@ -409,7 +407,6 @@ impl<E: Transfer> Evaluation<'_, E> {
         };
         let residues = match vector.lanes {
             1 => self.lanes::<1>(&mut vector, due),
-            2 => self.lanes::<2>(&mut vector, due),
             4 => self.lanes::<4>(&mut vector, due),
             _ => self.lanes::<8>(&mut vector, due),
         }?;
@@ -455,7 +452,7 @@ mod tests {
         };
         assert_eq!(laid(u64::MAX), Ok((8, 4, 32 * one)));
         assert_eq!(laid(8 * one), Ok((8, 1, 8 * one)));
-        for (limit, lanes) in [(8 * one - 1, 4), (2 * one, 2), (2 * one - 1, 1), (one, 1)] {
+        for (limit, lanes) in [(8 * one - 1, 4), (4 * one, 4), (4 * one - 1, 1), (one, 1)] {
             let (found, _, taken) = laid(limit).unwrap();
             assert!(found == lanes && taken <= limit, "{found} lanes take {taken} bytes of {limit}");
         }

@@ -12,7 +12,7 @@
 //! Derivation: docs/mathematics/counting.md, "Half of the primes".
 
 use super::evaluation::{GRAIN, Options, fresh, narrow, work};
-use super::transfer::{Point, Transfer, TransferRing, lane_weight};
+use super::transfer::{Point, Transfer, TransferRing, lane_weight, lanes_for};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::buffer::Buffer;
 use crate::numeric::dispatch::{self, Arithmetic, Kernel, PRODUCTS, Products};
@@ -97,7 +97,7 @@ impl HalfLayout {
 
 /// Groups of eight lanes, and one more.
 fn groups(primes: usize) -> Vec<usize> {
-    let rest = if primes.is_multiple_of(8) { None } else { Some((primes % 8).next_power_of_two()) };
+    let rest = if primes.is_multiple_of(8) { None } else { Some(lanes_for(primes % 8)) };
     std::iter::repeat_n(8, primes / 8).chain(rest).collect()
 }
 
@@ -157,7 +157,6 @@ trait OnLanes {
 fn with_lanes<W: OnLanes>(lanes: usize, work: W) -> W::Output {
     match lanes {
         1 => work.run::<1>(),
-        2 => work.run::<2>(),
         4 => work.run::<4>(),
         _ => work.run::<8>(),
     }
@@ -348,7 +347,6 @@ fn copy_lanes(lanes: usize, words: &mut [u64], wide: &mut [[u64; WIDE]], copy: i
     }
     match lanes {
         1 => each!(1),
-        2 => each!(2),
         4 => each!(4),
         _ => copy(words, wide.as_flattened_mut()),
     }

@@ -360,7 +360,7 @@ mod tests {
 
     fn residues(engine: &FourEightEight, activity: u64) -> Vec<u64> {
         let points: Vec<Point> = primes(2).unwrap().into_iter().map(|modulus| Point::new(modulus, activity)).collect();
-        evaluate_lanes::<2>(engine, &points, &Progress::default()).unwrap()
+        evaluate_lanes::<4>(engine, &points, &Progress::default()).unwrap()
     }
 
     #[test]

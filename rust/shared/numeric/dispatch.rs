@@ -326,9 +326,6 @@ pub fn run_lanes<const L: usize, K: Kernel<[u64; L]>>(level: Level, ring: Lanes<
             kernel.run(Xmm::<4, L, 3>::new(&excess))
         } else if const { L == 4 } {
             kernel.run(Xmm::<2, L, 7>::new(&excess))
-        } else if const { L == 2 } {
-            // Two lanes are for the rare job that is short of memory: not worth three copies of each kernel.
-            kernel.run(Xmm::<1, L, 15>::new(&excess))
         } else {
             kernel.run(Plain(ring))
         }

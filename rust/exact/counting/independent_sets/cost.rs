@@ -6,7 +6,7 @@ use crate::Result;
 use crate::counting::evaluation::{self, GRAIN, Options};
 use crate::counting::exact::Plan;
 use crate::counting::graph_sums::integers::INTEGERS;
-use crate::counting::transfer::Transfer;
+use crate::counting::transfer::{Transfer, lanes_for};
 use crate::monitor::Monitor;
 use crate::numeric::dispatch::{Level, level};
 use std::time::Instant;
@@ -91,7 +91,7 @@ pub fn estimate_cost(problem: &Problem, options: &Options, monitor: &mut dyn Mon
         });
     }
     let layout = evaluation::layout(engine, primes, options)?;
-    let (full, rest) = (primes / layout.lanes, (primes % layout.lanes).next_power_of_two());
+    let (full, rest) = (primes / layout.lanes, lanes_for(primes % layout.lanes));
     let rest = if primes.is_multiple_of(layout.lanes) { 0 } else { rest };
     let additions = evaluation::work(engine) as f64 * (full * layout.lanes + rest) as f64;
     let threads = if engine.len() <= GRAIN { layout.concurrent } else { options.threads };
