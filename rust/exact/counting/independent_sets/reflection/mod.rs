@@ -45,7 +45,7 @@ pub const SHORT_STRIDE: usize = 16;
 /// The widths there are programs for, up to the longest rows whose states are numbered.
 const WIDTHS: RangeInclusive<usize> = 8..=LONGEST;
 /// From these widths on open lattices take this way, and closed rows: to count, and at other activities.
-const WORTH: [[usize; 2]; 2] = [[24, 13], [24, 16]];
+const WORTH: [[usize; 2]; 2] = [[17, 13], [24, 16]];
 /// The most vertices that are counted this way, with 0.6 bits each, times the bits of an activity.
 const MOST_BITS: u64 = 1 << 20;
 /// The most words a middle column of the start can have.
