@@ -111,8 +111,9 @@ class Problem:
 
     def samplers(self, runs: Sequence[Run], schedule: Schedule) -> Sequence[Sampler]:
         """Return what continues each run."""
-        if self.inference == "svi":
-            return [StochasticSampler(self, run, schedule) for run in runs]
+        if self.batches is not None:
+            matrix = self.data, self.layout.n_components, self.priors, self.batches
+            return [StochasticSampler(*matrix, run, schedule) for run in runs]
         return [(GibbsSampler if self.sampled else AscentSampler)(self, run, schedule) for run in runs]
 
     def arguments(self, run: Run) -> tuple[_core.ReleasedCounts, str, list[int], int, list[tuple[Floats, Floats]], str]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +29,6 @@ from quincunx._types import Floats
 from quincunx.factorization._data import Data
 from quincunx.factorization._parts import Parts
 from quincunx.factorization._rows import Laws, ascent_of_rows, flat_priors, laws_of_rows, rows_of
-
-if TYPE_CHECKING:
-    from quincunx.factorization._chains import Problem
 
 #: Rounds of ten iterations that the rows of a batch get at the most, and how still they are then.
 _ROUNDS, _TOLERANCE = 3, 1e-3
@@ -69,9 +66,11 @@ class StochasticSampler:
 
     rounds: ClassVar[int] = 1
 
-    def __init__(self, problem: Problem, run: Run, schedule: Schedule) -> None:
-        assert problem.batches is not None
-        self._problem, self._batches, self._run, self._schedule = problem, problem.batches, run, schedule
+    def __init__(
+        self, data: Data, width: int, priors: list[Laws], batches: Batches, run: Run, schedule: Schedule
+    ) -> None:
+        self._data, self._width, self._of_factors, self._batches = data, width, priors, batches
+        self._run, self._schedule = run, schedule
         self._threads = _check.threads(schedule.threads)
 
     @property
@@ -106,9 +105,9 @@ class StochasticSampler:
 
     def _priors(self, rows: npt.NDArray[np.intp]) -> list[Laws]:
         """Return the priors of some rows, and of the columns."""
-        width = self._problem.layout.n_components
-        shape, rate = (part if part.size == 1 else part.reshape(-1, width)[rows] for part in self._problem.priors[0])
-        return [(shape, rate), self._problem.priors[1]]
+        of_rows, of_columns = self._of_factors
+        shape, rate = (part if part.size == 1 else part.reshape(-1, self._width)[rows] for part in of_rows)
+        return [(shape, rate), of_columns]
 
     def _rows_at_the_end(self) -> Arrays:
         state, found = self._run.state, []
@@ -121,12 +120,11 @@ class StochasticSampler:
 
     @property
     def _n_parts(self) -> int:
-        data = self._problem.data
-        return len(data.paths) if isinstance(data, Parts) else 1
+        return len(self._data.paths) if isinstance(self._data, Parts) else 1
 
     def _part(self, i: int) -> tuple[Data, tuple[int, int]]:
         """Return rows that are in memory together, and which they are: all, or those of a file."""
-        data = self._problem.data
+        data = self._data
         return (
             (data.part(i, data.edges[i]), data.edges[i]) if isinstance(data, Parts) else (data, (0, len(data.values)))
         )
@@ -142,18 +140,15 @@ class StochasticSampler:
     @property
     def _number(self) -> int:
         """Batches of a pass."""
-        data = self._problem.data
-        return sum(
-            -(-rows // self._batches.size) for rows in (data.rows if isinstance(data, Parts) else data.shape[:1])
-        )
+        of_parts = self._data.rows if isinstance(self._data, Parts) else self._data.shape[:1]
+        return sum(-(-rows // self._batches.size) for rows in of_parts)
 
     def _passed(self, report: Report | None, done: int, steps: int) -> Run:
         """Return the run after one more pass."""
         run, batches, number = self._run, self._batches, self._number
         t = int(run.state["seen"][0]) if "seen" in run.state else 0
         columns = (run.state["shape_1"], run.state["rate_1"]) if "shape_1" in run.state else None
-        size, width = self._problem.data.shape[0], self._problem.layout.n_components
-        found = np.empty((2, size, width))
+        found = np.empty((2, self._data.shape[0], self._width))
         bounds = []
         rng = np.random.default_rng([*run.key, run.iteration])
         for place, (batch, rows) in enumerate(self._in_batches(rng)):
@@ -177,9 +172,8 @@ class StochasticSampler:
 
     def _first(self, batch: Data, priors: list[Laws]) -> Laws:
         """Return the laws of the components that an ascent of the first batch would start from."""
-        extents, width = list(batch.shape), self._problem.layout.n_components
-        flat, key = flat_priors(priors), self._run.key
-        ascent = _core.CoordinateAscent(batch.counts, "cp", extents, width, flat, "collapsed", key)
+        extents, flat, key = list(batch.shape), flat_priors(priors), self._run.key
+        ascent = _core.CoordinateAscent(batch.counts, "cp", extents, self._width, flat, "collapsed", key)
         return ascent.factors()[1]
 
 
