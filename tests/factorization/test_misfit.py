@@ -122,7 +122,7 @@ def test_a_few_rows_at_a_time_say_what_all_rows_say(name, inference, monkeypatch
         fitted = model(2, inference=inference, **short, **how).fit(dispersed(shape), alpha=alpha, mask=mask)
     whole = fitted.misfit_
     monkeypatch.setattr(_misfit, "_BLOCK", 7 * shape[-1] + 1)
-    monkeypatch.setattr(fitted._posterior, "_misfit", None)
+    monkeypatch.setattr(fitted, "_misfit", None)
     parts = fitted.misfit_
     assert parts is not whole
     np.testing.assert_allclose(list(parts.summary().values()), list(whole.summary().values()), rtol=1e-12, atol=1e-12)
@@ -140,7 +140,7 @@ def test_a_check_of_many_cells_takes_less_than_two_bytes_for_each(inference, mon
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = PoissonFactorization(1, inference=inference, **short).fit(released, alpha=0.3)
-    fitted._posterior._misfit = None
+    fitted._misfit = None
     tracemalloc.start()
     assert fitted.misfit_.released == released.sum()
     _, peak = tracemalloc.get_traced_memory()  # of arrays of NumPy, and of what the core returns

@@ -12,7 +12,6 @@ releases are compared with the largest of releases drawn anew.
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -25,9 +24,7 @@ from quincunx._types import Floats
 from quincunx.factorization._data import Data
 from quincunx.factorization._dispersion import Shapes
 from quincunx.factorization._groups import State, replicate
-
-if typing.TYPE_CHECKING:
-    from quincunx.factorization._posterior import Posterior
+from quincunx.factorization._posterior import Posterior
 
 #: Standard deviations beyond which a sum is off, and how much more than the model cells must vary to be said to.
 _LIMIT, _DISPERSED = 6.0, 2.0

@@ -17,7 +17,6 @@ from quincunx.factorization._chains import Problem, gammas
 from quincunx.factorization._data import Data
 from quincunx.factorization._groups import State
 from quincunx.factorization._layout import Rows
-from quincunx.factorization._misfit import Misfit, misfit
 
 #: Draws of a variational approximation for a predictive density.
 _DRAWS = 200
@@ -30,7 +29,6 @@ class Posterior(inference.Posterior[Problem]):
         super().__init__(problem, runs)
         self._rates: Floats | None = None
         self._expected: Floats | None = None
-        self._misfit: Misfit | None = None
         #: Which component of a draw is shown as the k-th, of shape (n_chains, n_draws, n_components), set after set.
         self.order: npt.NDArray[np.intp] | None = None
 
@@ -254,12 +252,6 @@ class Posterior(inference.Posterior[Problem]):
         return found
 
     # Diagnostics.
-
-    def misfit(self, threads: int | None) -> Misfit:
-        """Return how far the fit is from its data."""
-        if self._misfit is None:
-            self._misfit = misfit(self, threads)
-        return self._misfit
 
     def complaint(self) -> str | None:
         """Return what is wrong: chains that do not agree or are short, by ArviZ if installed; ascents that go on."""

@@ -14,7 +14,7 @@ from quincunx._sklearn import validation
 from quincunx._types import Axes, DataTree, Floats, SeveralAxes
 from quincunx.factorization import _plot
 from quincunx.factorization._data import Data, as_mask
-from quincunx.factorization._misfit import STATISTICS, Misfit, PredictiveCheck, predictive_check
+from quincunx.factorization._misfit import STATISTICS, Misfit, PredictiveCheck, misfit, predictive_check
 from quincunx.factorization._posterior import Posterior
 
 
@@ -26,6 +26,8 @@ class Results(PosteriorEstimator):
     )
     threads: int | None
     _posterior: Posterior
+    #: Worked out when it is first asked for.
+    _misfit: Misfit | None = None
 
     def _own_held_out(self, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
         """Return the cells that the model has no rate for."""
@@ -38,6 +40,7 @@ class Results(PosteriorEstimator):
     def _set_fitted(self, posterior: Posterior) -> None:
         """Set the fitted attributes that all models have."""
         self.n_iter_ = max(run.iteration for run in posterior.with_draws)
+        self._misfit = None
         self.__dict__.pop("elbo_", None)
         if not posterior.sampled:
             self.elbo_ = posterior.best.elbo
@@ -67,8 +70,9 @@ class Results(PosteriorEstimator):
 
         A `Misfit`, from two to six draws and a release drawn anew for each: one for two thousand sweeps of all chains.
         """
-        found: Misfit = self._lazily().misfit(self.threads)
-        return found
+        if self._misfit is None:
+            self._misfit = misfit(self._lazily(), self.threads)
+        return self._misfit
 
     def check_predictive(
         self, statistics: Sequence[str] = ("total", "zeros", "max", "dispersion"), *, n_draws: int = 200
