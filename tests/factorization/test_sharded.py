@@ -19,7 +19,8 @@ from quincunx.factorization import (
     PoissonBlockmodel,
     PoissonFactorization,
     PoissonTensorFactorization,
-    _sharded,
+    _row_shards,
+    _sharded_gibbs,
 )
 from quincunx.privacy import Release, privatize
 
@@ -105,8 +106,8 @@ def test_there_are_no_more_shards_than_blocks_of_rows():
         model = PoissonFactorization(WIDTH, **HOW)
         data = model._data(release(0.5), 0.4, None, reset=True)
         layout = model._layout(data.shape)
-        problem = _sharded.Problem(data, layout, model._priors(layout), "mcmc", "auto")
-        sampler = _sharded.ShardedGibbs(problem, model._runs(problem), _sharded.Schedule(1), where)
+        problem = _sharded_gibbs.Problem(data, layout, model._priors(layout), "mcmc", "auto")
+        sampler = _sharded_gibbs.ShardedGibbs(problem, model._runs(problem), _sharded_gibbs.Schedule(1), where)
         assert sampler._edges == [(0, 128), (128, 256), (256, 384), (384, 512), (512, 640), (640, 700)]
 
 
@@ -123,7 +124,7 @@ def test_a_fit_goes_on_with_other_shards_or_none_and_from_a_file():
 
 
 def test_a_stop_within_a_round_goes_back_to_where_all_were():
-    class Stops(_sharded.GibbsShard):
+    class Stops(_sharded_gibbs.GibbsShard):
         calls = 0
 
         def sweep(self, columns):
@@ -136,8 +137,8 @@ def test_a_stop_within_a_round_goes_back_to_where_all_were():
     model, whole = (PoissonFactorization(WIDTH, **how) for _ in range(2))
     whole.fit(release(0.5), alpha=0.4)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_sharded, "GibbsShard", Stops)
-        patch.setattr(_sharded, "_SHARE", 1e9)  # states are remembered after each sweep
+        patch.setattr(_sharded_gibbs, "GibbsShard", Stops)
+        patch.setattr(_row_shards, "_SHARE", 1e9)  # states are remembered after each sweep
         with pytest.raises(KeyboardInterrupt):
             model.fit(release(0.5), alpha=0.4, client=2)
     assert model.n_iter_ == 8
@@ -196,7 +197,7 @@ def test_actors_of_dask_do_not_show(case, client):
 
 
 def test_a_part_larger_than_a_worker_is_refused_before_work(client, monkeypatch):
-    monkeypatch.setattr(_sharded.ShardData, "bytes", lambda self, threads: 1 << 50)
+    monkeypatch.setattr(_row_shards.ShardData, "bytes", lambda self, threads: 1 << 50)
     with pytest.raises(TooLargeError, match="a shard needs about 1125899906842624 bytes, and no worker has more than"):
         fitted("some", client=client)
 
@@ -272,11 +273,11 @@ def test_a_worker_killed_at_a_random_sweep_does_not_show(how, client):
 
 
 def test_shards_that_are_lost_again_and_again_are_given_up(monkeypatch):
-    class Lost(_sharded.GibbsShard):
+    class Lost(_sharded_gibbs.GibbsShard):
         def sweep(self, columns):
             raise _shards.ShardLost("the worker is gone")
 
-    monkeypatch.setattr(_sharded, "GibbsShard", Lost)
+    monkeypatch.setattr(_sharded_gibbs, "GibbsShard", Lost)
     with pytest.raises(WorkerError, match="shards were lost 4 times before a step was done: the worker is gone"):
         fitted("some", client=2)
 

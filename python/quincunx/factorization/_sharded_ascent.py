@@ -20,8 +20,8 @@ from quincunx._inference import Array, Backend, Floats, Report, Run, Schedule
 from quincunx._inference import _shards as shards
 from quincunx.factorization._chains import Problem, _settled
 from quincunx.factorization._data import Data
+from quincunx.factorization._row_shards import Lasting, RowShard, ShardData, edges_of, resized, rows_of, together
 from quincunx.factorization._rows import Laws, flat_priors
-from quincunx.factorization._sharded import Lasting, ShardData, _resized, _together, edges_of, rows_of
 
 
 def _ascent(problem: Problem, key: tuple[int, int]) -> _core.CoordinateAscent:
@@ -32,17 +32,12 @@ def _ascent(problem: Problem, key: tuple[int, int]) -> _core.CoordinateAscent:
     )
 
 
-class AscentShard:
+class AscentShard(RowShard):
     """The rows of a part, with an ascent for each run."""
 
     def __init__(self, part: ShardData, threads: int) -> None:
-        self._part, self._threads = part, threads
-        self._place: tuple[int, Any] | None = None
+        super().__init__(part, threads)
         self._ascents = [_ascent(part.problem, key) for key in part.keys]
-
-    def facts(self) -> tuple[Any, Array]:
-        """Return what must be known of all parts, and how many cells of each column are held out."""
-        return self._part.problem.data.counts.facts()
 
     def begin(self, first_row: int, whole: Any) -> None:
         """Take the place in the whole matrix, at the start of all ascents."""
@@ -96,7 +91,7 @@ class ShardedAscent:
         self._problem, self._i, self._run, self._ascents = problem, i, run, ascents
         cols, width = problem.data.shape[1], problem.layout.n_components
         row = Data(np.zeros((1, cols), dtype=np.int8), np.zeros(()), None)
-        self._client = _ascent(_resized(problem, row, slice(0, 1), 1, width), run.key)
+        self._client = _ascent(resized(problem, row, slice(0, 1), 1, width), run.key)
         self._client.place(0, whole, run.key)
         self._columns: Laws = self._client.factors()[1]
         self._holds, self._dirichlet = whole[3] > 0 and not problem.imputes, problem.dirichlet[1]
@@ -224,7 +219,7 @@ class Ascents:
     def _start(self, parts: Sequence[ShardData], runs: Sequence[Run]) -> None:
         threads = _check.threads(self.schedule.threads)
         self.where.start(AscentShard, parts, [part.bytes(threads) for part in parts])
-        whole = _together([facts for facts, _ in self.where.call("facts")])
+        whole = together([facts for facts, _ in self.where.call("facts")])
         self.where.each("begin", [(first, whole) for first, _ in self.edges])
         self.each = [ShardedAscent(self, i, run, whole) for i, run in enumerate(runs)]
 

@@ -1,0 +1,195 @@
+"""Rows of a matrix in several places: how they are split, what a place has, and steps that last when one is lost.
+
+Chains (`_sharded_gibbs`) and ascents (`_sharded_ascent`) stand on it. Rows are split between blocks of 128.
+"""
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from quincunx._inference import Array, Backend, Floats, ShardLost
+from quincunx.errors import WorkerError
+from quincunx.factorization._chains import Problem
+from quincunx.factorization._data import Data
+from quincunx.factorization._parts import BLOCK, Lazy, Parts
+
+T = TypeVar("T")
+#: Of the time of steps, the part that remembering states may take.
+_SHARE = 0.02
+#: How often shards may be lost before a step is done.
+_TRIES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class ShardData:
+    """What a shard begins with: some rows of the data, and the priors of their factor."""
+
+    problem: Problem
+    keys: list[tuple[int, int]]
+
+    def bytes(self, threads: int) -> int:
+        """Return about how many bytes the shard takes where it is: data, their table, factors and tallies."""
+        problem, data = self.problem, self.problem.data
+        cells = math.prod(data.shape)
+        entries = problem.layout.n_components * sum(data.shape)
+        if isinstance(data, Parts):
+            positive, held = cells // 2, sum(data.sizes)
+        else:
+            positive = int((data.values > 0).sum())
+            held = sum(array.nbytes for array in (data.values, data.alpha, data.held_out) if array is not None)
+        state = cells * (25 if problem.method == "bessel" else 1) + 4 * positive
+        return 2 * held + cells + len(self.keys) * (state + 8 * entries * (6 + threads))
+
+    @property
+    def block(self) -> Any:
+        """What Dask computes to have the data; None where they are here, or are read."""
+        return getattr(self.problem.data, "block", None)
+
+    def take(self, block: Any) -> None:
+        """Have the data as they were computed."""
+        data = self.problem.data
+        assert isinstance(data, Lazy)
+        data.take(block)
+
+
+def edges_of(problem: Problem, number: int) -> list[tuple[int, int]]:
+    """Return the first row of each part of a matrix, so many or fewer but for files, and that of the next one."""
+    if isinstance(problem.data, Parts) and not isinstance(problem.data, Lazy):
+        return problem.data.edges
+    rows = problem.data.shape[0]
+    blocks = -(-rows // BLOCK)
+    number = max(1, min(number, blocks))
+    return list(itertools.pairwise([min(rows, blocks * i // number * BLOCK) for i in range(number + 1)]))
+
+
+def rows_of(problem: Problem, i: int, edge: tuple[int, int]) -> Problem:
+    """Return the problem of the i-th part of the rows of a matrix; its column factor is the same."""
+    data, layout = problem.data, problem.layout
+    first, last = edge
+
+    def cut(table: Array) -> Array:
+        return np.ascontiguousarray(table[first:last])
+
+    if isinstance(data, Parts):
+        part: Data = data.part(i, edge)
+    else:
+        held_out = None if data.held_out is None else cut(data.held_out)
+        part = Data(cut(data.values), cut(data.alpha) if data.alpha.ndim else data.alpha, held_out)
+    return resized(problem, part, slice(first, last), last - first, layout.n_components)
+
+
+def resized(problem: Problem, data: Data, rows: slice, number: int, width: int) -> Problem:
+    """Return a problem of so many rows, whose priors are those of some rows."""
+    layout = problem.layout
+    embedding, columns = layout.factors
+
+    def cut(prior: Floats) -> Floats:
+        return prior if prior.size <= 1 else np.ascontiguousarray(prior.reshape(-1, width)[rows]).reshape(-1)
+
+    (shape, rate), of_columns = problem.priors
+    factors = (replace(embedding, shape=(number, width)), columns)
+    return replace(
+        problem,
+        data=data,
+        layout=replace(layout, extents=(number, *layout.extents[1:]), factors=factors),
+        priors=[(cut(shape), cut(rate)), of_columns],
+    )
+
+
+class RowShard:
+    """What a place has: the rows of a part, and where they stand in the whole matrix."""
+
+    def __init__(self, part: ShardData, threads: int) -> None:
+        self._part, self._threads = part, threads
+        self._place: tuple[int, Any] | None = None
+
+    def facts(self) -> tuple[Any, Array]:
+        """Return what must be known of all parts, and how many cells of each column are held out."""
+        return self._part.problem.data.counts.facts()
+
+
+class Together(Protocol):
+    """Runs of a fit, as the client has them."""
+
+    place: Any
+
+    def iterations(self) -> list[int]:
+        """Return how many iterations of each run are done."""
+
+    def catch_up(self, iterations: Sequence[int]) -> None:
+        """Do what is missing to so many iterations of each run."""
+
+
+class Lasting:
+    """Steps that last: where a shard is lost, all runs go back to what was remembered, and do again what came since.
+
+    Parameters
+    ----------
+    where : Backend
+    runs : Together
+    start : callable
+        Starts all shards.
+
+    Raises
+    ------
+    WorkerError
+        If shards were lost several times before a step was done.
+    """
+
+    def __init__(self, where: Backend, runs: Together, start: Callable[[], None]) -> None:
+        self._where, self._runs, self._torn = where, runs, False
+        for left in reversed(range(_TRIES)):
+            try:
+                start()
+                self.remember()
+                break
+            except ShardLost as error:
+                if not left:
+                    raise WorkerError(f"shards were lost {_TRIES} times before the first step: {error}") from error
+
+    def remember(self) -> None:
+        """Make the states where all runs are those that they can go back to."""
+        start = time.monotonic()
+        self._where.remember(self._runs.place)
+        self._since = time.monotonic()
+        self._cost = self._since - start
+
+    def do(self, step: Callable[[], T]) -> T:
+        """Take a step, from where all runs are when it is called."""
+        return self._do(step, self._runs.iterations(), 0)
+
+    def mend(self) -> None:
+        """After a step that was stopped, go back to what was remembered."""
+        if self._torn:
+            self._do(lambda: None, None, 1)
+
+    def _do(self, step: Callable[[], T], done: Sequence[int] | None, lost: int) -> T:
+        while True:
+            self._torn = True
+            try:
+                if lost:
+                    self._runs.place = self._where.restore()
+                    if done is not None:
+                        self._runs.catch_up(done)
+                found = step()
+                if time.monotonic() - self._since > self._cost / _SHARE:
+                    self.remember()
+                self._torn = False
+                return found
+            except ShardLost as error:
+                if lost == _TRIES:
+                    raise WorkerError(f"shards were lost {lost + 1} times before a step was done: {error}") from error
+                lost += 1
+
+
+def together(facts: Sequence[Any]) -> Any:
+    """Return what is to be known of the whole matrix, as the core takes it, from the same of its parts."""
+    rows, totals, positive, held_out, alphas, ranges = zip(*facts, strict=True)
+    one = alphas[0] if len(set(alphas)) == 1 else None
+    least, greatest = zip(*ranges, strict=True)
+    return sum(rows), sum(totals), sum(positive), sum(held_out), one, (min(least), max(greatest))
