@@ -32,7 +32,7 @@ def test_figures_of_blocks_are_those_of_the_whole_channel(found):
     for matrix, kept in ((exact, True), (floats, False)):
         whole = Channel(matrix, exact=kept)
         columns = Channel.from_blocks(blocks_of(matrix, cuts), exact=kept)
-        assert columns == ChannelColumns._of(whole)
+        assert columns == ChannelColumns._of(whole._entries)
         assert columns.is_exact is kept
         assert columns.min_capacity() == whole.min_capacity()
         assert columns.bayes_vulnerability() == whole.bayes_vulnerability()
@@ -50,7 +50,7 @@ def test_blocks_are_added_in_any_association(first, second, third):
     def columns(rows):
         total = [width + sum(row[:width]) for row in rows]
         matrix = [[Fraction(1 + entry, all_) for entry in row[:width]] for row, all_ in zip(rows, total, strict=True)]
-        return ChannelColumns._of(Channel(matrix, exact=True))
+        return ChannelColumns._of(Channel(matrix, exact=True)._entries)
 
     a, b, c = (columns(rows) for rows, _ in (first, second, third))
     assert (a + b) + c == a + (b + c)
@@ -63,7 +63,7 @@ def test_blocks_that_are_no_channel_are_refused():
     with pytest.raises(ValueError, match="2 columns of floats, got 3 of floats"):
         Channel.from_blocks([[[0.5, 0.5]], [[0.5, 0.25, 0.25]]])
     with pytest.raises(ValueError, match="2 columns of fractions, got 2 of floats"):
-        ChannelColumns._of(Channel([[1, 0]], exact=True)) + ChannelColumns._of(Channel([[0.5, 0.5]]))
+        ChannelColumns._of(Channel([[1, 0]], exact=True)._entries) + ChannelColumns._of(Channel([[0.5, 0.5]])._entries)
     with pytest.raises(ValueError, match="row"):
         Channel.from_blocks([[[0.5, 0.25]]])
     with pytest.raises(TypeError, match="`blocks` must be an iterable"):

@@ -6,16 +6,13 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from quincunx._types import Floats, Ints
 from quincunx.leakage._exact import ExactMatrix, log
 from quincunx.leakage._floats import FloatMatrix
-
-if TYPE_CHECKING:
-    from quincunx.leakage._channel import Channel
 
 #: The rows of largest and of smallest entries, as the ends of an edge.
 _ENDS = np.array([[0, 1]], dtype=np.int64)
@@ -48,9 +45,9 @@ class ChannelColumns:
     guesses: Ints
 
     @classmethod
-    def _of(cls, channel: Channel) -> ChannelColumns:
-        """Return the columns of a channel."""
-        exact, floats = channel.fractions, channel.matrix
+    def _of(cls, entries: ExactMatrix | FloatMatrix) -> ChannelColumns:
+        """Return the columns of a channel with these entries."""
+        exact, floats = entries.fractions, entries.floats
         if exact is None:
             return cls(
                 FloatMatrix(np.stack([floats.max(axis=0), floats.min(axis=0)])), len(floats), floats.argmax(axis=0)
@@ -157,8 +154,8 @@ class ChannelColumns:
 T = TypeVar("T")
 
 
-def of_blocks(blocks: Iterable[T | ChannelColumns], make: Callable[[T], Channel]) -> ChannelColumns:
-    """Return the columns of blocks of rows, of which one at a time is in memory; `make` makes a channel of one."""
+def of_blocks(blocks: Iterable[T | ChannelColumns], make: Callable[[T], ExactMatrix | FloatMatrix]) -> ChannelColumns:
+    """Return the columns of blocks of rows, of which one at a time is in memory; `make` makes the entries of one."""
     found = None
     for block in blocks:
         own = block if isinstance(block, ChannelColumns) else ChannelColumns._of(make(block))

@@ -8,25 +8,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _tables
+from quincunx import _check, _optional, _tables
 from quincunx._html import table_html
 from quincunx._tables import Axis
 from quincunx._types import Array, Axes, DataFrame, Floats
 from quincunx.graphs import AutomorphismGroup
 from quincunx.graphs._graph import GraphLike
-from quincunx.leakage import _checks, _levels, _measures
+from quincunx.leakage import _checks
 from quincunx.leakage._blocks import ChannelColumns, of_blocks
 from quincunx.leakage._checks import Exact
 from quincunx.leakage._exact import ExactMatrix
 from quincunx.leakage._floats import FloatMatrix
+from quincunx.leakage._levels import Levels
+from quincunx.leakage._measures import Measures
 from quincunx.leakage._parts import leakage_doc
 
 if TYPE_CHECKING:
     from quincunx.leakage._symmetrization import Symmetrization
 
+#: Names of more inputs or outputs than this are not written beside a picture.
+MOST_NAMES = 32
+
 
 @leakage_doc
-class Channel:
+class Channel(Measures, Levels):
     """A channel: the probability ``C[x, y] = P(y | x)`` of each output for each input.
 
     The rows are the inputs (the secrets), the columns the outputs (what is seen). A channel cannot be changed. With
@@ -89,7 +94,6 @@ class Channel:
 
     __slots__ = ("_entries", "_inputs", "_outputs")
 
-    _entries: ExactMatrix | FloatMatrix
     _inputs: tuple[Hashable, ...] | None
     _outputs: tuple[Hashable, ...] | None
 
@@ -222,7 +226,7 @@ class Channel:
         if not isinstance(blocks, Iterable):
             raise TypeError(f"`blocks` must be an iterable of blocks of rows, got {type(blocks).__name__}")
         return of_blocks(
-            blocks, lambda block: block if isinstance(block, Channel) else cls(block, atol=atol, exact=exact)
+            blocks, lambda block: (block if isinstance(block, Channel) else cls(block, atol=atol, exact=exact))._entries
         )
 
     @property
@@ -335,9 +339,17 @@ class Channel:
         >>> from quincunx.leakage import geometric_channel
         >>> ax = geometric_channel(5, 0.5).plot()
         """
-        from quincunx.leakage._plot import plot_channel
-
-        return plot_channel(self, ax, cmap)
+        ax = _optional.axes(ax)
+        image = ax.imshow(self.matrix, vmin=0, cmap=cmap, aspect="auto")
+        if self.n_inputs <= MOST_NAMES:
+            ax.set_yticks(range(self.n_inputs), [str(name) for name in self.inputs])
+        if self.n_outputs <= MOST_NAMES:
+            turned = 90 if max(len(str(name)) for name in self.outputs) > 3 else 0
+            ax.set_xticks(range(self.n_outputs), [str(name) for name in self.outputs], rotation=turned)
+        ax.set_xlabel("output")
+        ax.set_ylabel("input")
+        ax.figure.colorbar(image, ax=ax, label="probability")
+        return ax
 
     def kron(self, other: Channel) -> Channel:
         """Return the channel that runs two channels side by side, independently.
@@ -405,28 +417,6 @@ class Channel:
         [[0.9, 0.1], [0.3, 0.7]]
         """
         return Channel._trusted(self._entries.remapped(prior), self._inputs, self._inputs)
-
-    # ---- vulnerability and leakage
-
-    bayes_vulnerability = _measures.bayes_vulnerability
-    conditional_min_entropy = _measures.conditional_min_entropy
-    min_entropy_leakage = _measures.min_entropy_leakage
-    additive_leakage = _measures.additive_leakage
-    min_capacity = _measures.min_capacity
-    g_vulnerability = _measures.g_vulnerability
-    g_leakage = _measures.g_leakage
-    mutual_information = _measures.mutual_information
-    shannon_capacity = _measures.shannon_capacity
-    capacity = _measures.capacity
-
-    # ---- privacy
-
-    likelihood_ratio = _levels.likelihood_ratio
-    dp_epsilon = _levels.dp_epsilon
-    dp_delta = _levels.dp_delta
-    renyi_dp = _levels.renyi_dp
-    metric_epsilon = _levels.metric_epsilon
-    guarantee = _levels.guarantee
 
     # ---- symmetry
 

@@ -21,7 +21,7 @@ from quincunx.graphs import AutomorphismGroup
 from quincunx.graphs._graph import IntArray
 from quincunx.leakage import _checks, _symmetry
 from quincunx.leakage._checks import Exact
-from quincunx.leakage._floats import FloatMatrix
+from quincunx.leakage._floats import FloatMatrix, Matrix
 from quincunx.privacy._rational import log_upwards, upwards
 
 #: A value and a bound of its error, worked out in a context of decimals whose results err by less than the argument,
@@ -153,15 +153,14 @@ def _dot(left: Row, right: Row) -> Fraction:
     return sum((a * b for a, b in zip(left, right, strict=True)), _NOTHING)
 
 
-class ExactMatrix:
+class ExactMatrix(Matrix):
     """The entries of an exact channel. Its figures come from them; `floats` are for pictures and guesses."""
 
-    __slots__ = ("floats", "fractions")
+    __slots__ = ("fractions",)
 
     def __init__(self, fractions: Exact) -> None:
         self.fractions = fractions
-        self.floats: Floats = np.array([[float(entry) for entry in row] for row in fractions])
-        self.floats.setflags(write=False)
+        super().__init__(np.array([[float(entry) for entry in row] for row in fractions]))
 
     # ---- combination
 

@@ -1,7 +1,6 @@
 """Channels of floats: figures in float64 by the compiled module, good to a few units in the last place."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,31 +11,34 @@ from quincunx.graphs import AutomorphismGroup
 from quincunx.graphs._graph import IntArray
 from quincunx.leakage import _checks, _symmetry
 
-if TYPE_CHECKING:
-    from quincunx.leakage._exact import ExactMatrix
-
 #: Steps after which the capacity is given as far as it is known.
 MOST_STEPS = 20_000
 
 
-class FloatMatrix:
-    """The entries of a channel of floats; no other has a kernel of the compiled module for its figures."""
+class Matrix:
+    """The entries of a channel, as floats."""
 
     __slots__ = ("floats",)
-
-    #: There are no exact entries.
-    fractions = None
 
     def __init__(self, floats: Floats) -> None:
         self.floats = floats.view()
         self.floats.setflags(write=False)
 
+
+class FloatMatrix(Matrix):
+    """The entries of a channel of floats; no other has a kernel of the compiled module for its figures."""
+
+    __slots__ = ()
+
+    #: There are no exact entries.
+    fractions = None
+
     # ---- combination
 
-    def compose(self, other: "FloatMatrix | ExactMatrix") -> "FloatMatrix":
+    def compose(self, other: Matrix) -> "FloatMatrix":
         return FloatMatrix(self.floats @ other.floats)
 
-    def kron(self, other: "FloatMatrix | ExactMatrix") -> "FloatMatrix":
+    def kron(self, other: Matrix) -> "FloatMatrix":
         is_long = self.floats.size * other.floats.size > 1 << 20
         whole = (_aside.apart if is_long else _aside.aside)(np.kron, self.floats, other.floats)
         return FloatMatrix(whole.astype(np.float64, copy=False))

@@ -14,15 +14,12 @@ from quincunx._optional import require
 from quincunx.graphs._graph import GraphLike
 from quincunx.leakage import _checks
 from quincunx.leakage._bounds import utility_bound
-from quincunx.leakage._channel import Channel
+from quincunx.leakage._channel import MOST_NAMES
 from quincunx.leakage._mechanisms import optimal_mechanism
 from quincunx.leakage._symmetrization import Symmetrization
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-#: Names of more inputs or outputs than this are not written beside a picture.
-_MOST_NAMES = 32
 
 
 def plot_symmetrization(
@@ -84,7 +81,7 @@ def plot_symmetrization(
             axis.axhline(end, color="white", linewidth=1.2)
             if square:
                 axis.axvline(end, color="white", linewidth=1.2)
-        if len(order) <= _MOST_NAMES:
+        if len(order) <= MOST_NAMES:
             axis.set_yticks(range(len(order)), [str(channel.inputs[x]) for x in order], fontsize=8)
             if square:
                 axis.set_xticks(range(len(order)), [str(channel.outputs[x]) for x in order], fontsize=8)
@@ -93,21 +90,6 @@ def plot_symmetrization(
     axes[0].set_ylabel("input, by orbits")
     axes[1].figure.colorbar(image, ax=axes, label="probability")
     return axes
-
-
-def plot_channel(channel: Channel, ax: Axes | None, cmap: str) -> Axes:
-    """Draw the matrix of a channel with names where there is room for them."""
-    ax = _optional.axes(ax)
-    image = ax.imshow(channel.matrix, vmin=0, cmap=cmap, aspect="auto")
-    if channel.n_inputs <= _MOST_NAMES:
-        ax.set_yticks(range(channel.n_inputs), [str(name) for name in channel.inputs])
-    if channel.n_outputs <= _MOST_NAMES:
-        turned = 90 if max(len(str(name)) for name in channel.outputs) > 3 else 0
-        ax.set_xticks(range(channel.n_outputs), [str(name) for name in channel.outputs], rotation=turned)
-    ax.set_xlabel("output")
-    ax.set_ylabel("input")
-    ax.figure.colorbar(image, ax=ax, label="probability")
-    return ax
 
 
 @sections
