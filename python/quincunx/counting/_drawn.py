@@ -9,7 +9,7 @@ from quincunx.counting._problem import as_listed
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import IntArray
 from quincunx.lattices import Lattice
-from quincunx.lattices._unit_cell import Bond
+from quincunx.lattices._bonds import Bond
 
 #: A graph with places for its vertices, or with the darts at each vertex counterclockwise.
 Drawing: TypeAlias = tuple[int, IntArray, npt.NDArray[np.float64], IntArray] | tuple[int, IntArray, list[list[int]]]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx.errors import TooLargeError
 
-if TYPE_CHECKING:
-    from quincunx.lattices._unit_cell import Bond, UnitCell
+Vector: TypeAlias = tuple[float, float]
+#: From site, to site, cells from one to the other.
+Bond: TypeAlias = tuple[int, int, tuple[int, int]]
 
 #: Lengths and places are the same if they differ by less than this times the longest basis vector.
 _TOLERANCE = 1e-9
@@ -25,10 +26,9 @@ FloatArray = npt.NDArray[np.float64]
 class Surroundings:
     """The sites around each site of a cell, by places in the plane."""
 
-    def __init__(self, cell: UnitCell) -> None:
-        _refuse_many(cell.num_sites**2)
-        self.basis = np.array(cell.basis_vectors)
-        offsets = np.array(cell.site_offsets)
+    def __init__(self, basis_vectors: tuple[Vector, Vector], site_offsets: tuple[Vector, ...]) -> None:
+        _refuse_many(len(site_offsets) ** 2)
+        self.basis, offsets = np.array(basis_vectors), np.array(site_offsets)
         self.from_to = offsets[None, :] - offsets[:, None]
         self.coordinates = np.linalg.inv(self.basis)
         self.tolerance = _TOLERANCE * float(np.hypot(*self.basis.T).max())
@@ -63,7 +63,7 @@ class Surroundings:
         )
         return [sorted(map(_bond, rows[once & (shell == k)].tolist())) for k in wanted]
 
-    def along(self, vectors: list[tuple[float, float]]) -> list[Bond]:
+    def along(self, vectors: list[Vector]) -> list[Bond]:
         """Return the bonds of all pairs of sites of which one is such a vector from the other."""
         found = []
         for vector in vectors:

@@ -3,7 +3,7 @@
 from quincunx import _check, _core
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import GraphLike, as_graph
-from quincunx.lattices._lattice import refuse_too_large
+from quincunx.lattices._box import refuse_too_large
 
 
 def clique_insert(graph: GraphLike, k: int = 1, *, max_vertices: int | None = None) -> Graph:

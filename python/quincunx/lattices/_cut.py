@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._rng import RandomSource, key
-from quincunx.lattices._lattice import CLOSED, MOST, Arrays, Boundary, Lattice, closed_axes, refuse_too_large
+from quincunx.lattices._box import CLOSED, MOST, Boundary, closed_axes, refuse_too_large
+from quincunx.lattices._lattice import Arrays, Lattice
 from quincunx.lattices._unit_cell import UnitCell, named_cell
 
 

@@ -1,17 +1,17 @@
-"""Finite lattices: a unit cell repeated over a box with a boundary."""
+"""Finite lattices: a unit cell repeated over a box with a boundary, and pieces of them."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._docs import assembled
 from quincunx._html import table_html
-from quincunx.errors import TooLargeError
 from quincunx.graphs import Graph
 from quincunx.graphs._parts import graph_doc
+from quincunx.lattices._box import CLOSED, MOST, Boundary, checked_twist, closed_axes, over_the_box, refuse_too_large
+from quincunx.lattices._picture import Placed, drawn
 from quincunx.lattices._unit_cell import Color, UnitCell
 
 if TYPE_CHECKING:
@@ -19,43 +19,12 @@ if TYPE_CHECKING:
     import scipy.sparse
     from matplotlib.axes import Axes
 
-    from quincunx.lattices._piece import LatticePiece
-
-#: Which axes each boundary closes.
-CLOSED = {"free": (False, False), "cylinder": (False, True), "torus": (True, True)}
+#: The word for which axes are closed.
 _WORD = {closed: word for word, closed in CLOSED.items()}
-
-#: The words for which axes are closed.
-Boundary: TypeAlias = Literal["free", "cylinder", "torus"]
 
 Arrays: TypeAlias = tuple[
     npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]
 ]
-
-#: What the methods have in common that repeat another cell over the same box.
-_over_the_box = assembled(
-    times="""
-    Parameters
-    ----------
-    k : int, default 1
-        How many times, >= 0.
-    max_vertices : int, optional
-        Refuse a result with more vertices.
-    multigraph : bool, default False
-    """,
-    lattice="""
-    Returns
-    -------
-    Lattice
-
-    Raises
-    ------
-    TypeError
-        If `k` or `max_vertices` is not a whole number.
-    ValueError
-        If `k` is negative, the lattice is no whole number of unit cells, the result has more than `max_vertices`
-    """,
-)
 
 
 @graph_doc
@@ -348,8 +317,6 @@ class Lattice:
         >>> hexagon.num_vertices, hexagon.num_edges, hexagon.origin.tolist()
         (7, 12, [7, 8, 11, 12, 13, 16, 17])
         """
-        from quincunx.lattices._piece import LatticePiece
-
         return LatticePiece._of(self, self.graph._marked(vertices, "vertices"))
 
     def remove_vertices(self, vertices: Iterable[int] | npt.NDArray[np.bool_]) -> "LatticePiece":
@@ -376,8 +343,6 @@ class Lattice:
         >>> count_perfect_matchings(square(8, 8).remove_vertices([0, 7]))
         2436304
         """
-        from quincunx.lattices._piece import LatticePiece
-
         return LatticePiece._of(self, ~self.graph._marked(vertices, "vertices"))
 
     def draw(self, ax: "Axes | None" = None, **how: Any) -> "Axes":
@@ -388,7 +353,8 @@ class Lattice:
         ax : matplotlib.axes.Axes, optional
             Where to draw; a new figure if left out.
         **how
-            As for `quincunx.lattices.draw`: `independent_set`, `matching`, `tree`, `edges`, `labels`, `wrap_labels`.
+            As for `quincunx.lattices.draw`: `independent_set`, `matching`, `tree`, `edges`, `colors`, `labels`,
+            `wrap_labels`.
 
         {axes}
         TypeError, ValueError
@@ -401,9 +367,14 @@ class Lattice:
         >>> from quincunx.lattices import kagome
         >>> ax = kagome(2, 2).draw(labels=True)
         """
-        from quincunx.lattices._draw import draw
+        places = self.positions, self.displacements, self.windings
+        return drawn(Placed(self.graph, *places, self.edge_colors, self._over_sites()), ax, **how)
 
-        return draw(self, ax, **how)
+    def _over_sites(self) -> npt.NDArray[np.bool_]:
+        """Return which edges would be drawn over a vertex."""
+        if self._kind is not None or self._cell is None:
+            return np.zeros(self.num_edges, dtype=np.bool_)
+        return self._by_bond(self._cell._passing()).astype(np.bool_)
 
     def __len__(self) -> int:
         return self.num_vertices
@@ -461,7 +432,7 @@ class Lattice:
         cell = self._cell.add_bonds(bonds, shell=shell, vectors=vectors, color=color)
         return Lattice(cell, self._extent, pbc=self._pbc, twist=self._twist, multigraph=multigraph)
 
-    @_over_the_box
+    @over_the_box
     def clique_insert(
         self,
         k: int = 1,
@@ -510,7 +481,7 @@ class Lattice:
         inserted = self._cell.clique_insert(k, color=color)
         return Lattice(inserted, self._extent, pbc=self._pbc, twist=self._twist, multigraph=multigraph)
 
-    @_over_the_box
+    @over_the_box
     def line_graph(self, k: int = 1, *, max_vertices: int | None = None, multigraph: bool = False) -> "Lattice":
         """Return the lattice of the line graph of the unit cell, `k` times over, on the same box.
 
@@ -537,7 +508,7 @@ class Lattice:
         """
         return self._of_cell("line_graph", "graphs.line_graph", k, max_vertices, multigraph)
 
-    @_over_the_box
+    @over_the_box
     def subdivide(self, k: int = 1, *, max_vertices: int | None = None, multigraph: bool = False) -> "Lattice":
         """Return the lattice with a new site in the middle of each bond of the unit cell, `k` times, on the same box.
 
@@ -622,40 +593,79 @@ class Lattice:
         return f"{self._extent[0]} x {self._extent[1]} cells"
 
 
-def checked_twist(twist: int, extent: tuple[int, int], pbc: tuple[bool, bool]) -> int:
-    """Return a twist as a number below the first extent."""
-    found = _check.whole(twist, "twist", minimum=None)
-    if found and pbc != (True, True):
-        raise ValueError(f"`twist` must be 0 unless both axes are closed, got {found}")
-    return found % extent[0]
+class LatticePiece(Lattice):
+    """Some of the vertices of a lattice, numbered anew in their order; made by `Lattice.subgraph`."""
 
+    __slots__ = ("_origin", "_whole")
 
-#: Extents beyond this are refused at once; no graph has more vertices.
-MOST = 2**32 - 1
+    _origin: npt.NDArray[np.int64]
+    _whole: Lattice
 
+    def __init__(self) -> None:
+        raise TypeError("a piece of a lattice is made by `subgraph` or `remove_vertices`")
 
-def closed_axes(boundary: str, pbc: tuple[bool, bool] | None) -> tuple[bool, bool]:
-    """Return which axes are closed, from one of two ways to say it."""
-    if pbc is None:
-        return CLOSED[_check.one_of(boundary, "boundary", CLOSED)]
-    if _check.one_of(boundary, "boundary", CLOSED) != "free":
-        raise ValueError(f"`boundary` and `pbc` must not both be given, got {boundary!r} and {pbc!r}")
-    try:
-        first, second = pbc
-    except (TypeError, ValueError):
-        raise TypeError(f"`pbc` must be a pair of bools, got {pbc!r}") from None
-    if not all(isinstance(axis, (bool, np.bool_)) for axis in (first, second)):
-        raise TypeError(f"`pbc` must be a pair of bools, got {pbc!r}")
-    return bool(first), bool(second)
+    @classmethod
+    def _of(cls, whole: Lattice, kept: npt.NDArray[np.bool_]) -> "LatticePiece":
+        origin = np.flatnonzero(kept)
+        if isinstance(whole, LatticePiece):  # a piece of a piece is one of the whole
+            origin, whole = whole._origin[origin], whole._whole
+        piece = cls.__new__(cls)
+        piece._whole, piece._origin = whole, origin
+        piece._origin.setflags(write=False)
+        piece._kind = piece._cell = piece._arrays = piece._graph = None
+        piece._extent, piece._pbc, piece._twist = whole._extent, whole._pbc, whole._twist
+        return piece
 
+    @property
+    def name(self) -> str:
+        """What to call the piece in a title."""
+        return f"piece of {self._whole.name}"
 
-def refuse_too_large(what: str, vertices: int, edges: int, max_vertices: int | None = None) -> None:
-    """Refuse arrays that the machine cannot hold, or more vertices than the user wants, before any is made."""
-    if max_vertices is not None:
-        limit = _check.whole(max_vertices, "max_vertices")
-        if vertices > limit:
-            raise ValueError(f"`max_vertices` must be at least the {vertices} vertices of the result, got {limit}")
-    # Per vertex a position; per edge its ends, winding and displacement, the first two once more in the core's width.
-    needed = 16 * vertices + 64 * edges
-    if needed > 1 << 26 and needed > (available := _check.available_memory()):
-        raise TooLargeError(f"{what} needs {needed} bytes, {available} bytes are available", needed, available)
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices."""
+        return len(self._origin)
+
+    @property
+    def origin(self) -> npt.NDArray[np.int64]:
+        """The number of each vertex in the lattice that the piece was cut from: read-only int64 array."""
+        return self._origin
+
+    @property
+    def edge_colors(self) -> npt.NDArray[Any]:
+        """The color of each edge, as in the lattice that the piece was cut from."""
+        return self._whole.edge_colors[self._inside]
+
+    @property
+    def _inside(self) -> npt.NDArray[np.bool_]:
+        """Which edges of the whole lattice are in the piece."""
+        inside: npt.NDArray[np.bool_] = np.all(self._kept[self._whole.edges], axis=1)
+        return inside
+
+    @property
+    def _kept(self) -> npt.NDArray[np.bool_]:
+        """Which vertices of the whole lattice are in the piece."""
+        kept = np.zeros(self._whole.num_vertices, dtype=np.bool_)
+        kept[self._origin] = True
+        return kept
+
+    def _over_sites(self) -> npt.NDArray[np.bool_]:
+        return self._whole._over_sites()[self._inside]
+
+    def _size_bound(self) -> tuple[int, int]:
+        return self._whole._size_bound()
+
+    def _write(self) -> Arrays:
+        positions, edges, windings, displacements = self._whole._written()
+        kept = self._kept
+        inside = self._inside
+        return positions[kept], (np.cumsum(kept) - 1)[edges[inside]], windings[inside], displacements[inside]
+
+    def _recipe(self) -> tuple[object, ...]:
+        return self._whole, self._origin.tobytes()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return LatticePiece._of, (self._whole, self._kept)
+
+    def __repr__(self) -> str:
+        return f"<LatticePiece: {self.num_vertices} vertices of {self._whole!r}>"

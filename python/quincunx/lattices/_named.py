@@ -2,8 +2,9 @@
 
 from quincunx import _check, _core
 from quincunx._docs import assembled
+from quincunx.lattices._box import CLOSED, MOST, Boundary, checked_twist, closed_axes
 from quincunx.lattices._cut import aztec_diamond, four_eight_eight, generalized_aztec
-from quincunx.lattices._lattice import CLOSED, MOST, Boundary, Lattice, checked_twist, closed_axes
+from quincunx.lattices._lattice import Lattice
 from quincunx.lattices._registry import LATTICES, registered
 from quincunx.lattices._unit_cell import UnitCell, named_cell
 

@@ -11,14 +11,12 @@ import numpy as np
 
 from quincunx import _check, _core
 from quincunx.errors import TooLargeError
-from quincunx.lattices._bonds import Surroundings, unlisted
+from quincunx.lattices._bonds import Bond, Surroundings, Vector, unlisted
 from quincunx.lattices._registry import LATTICES, registered
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-Vector: TypeAlias = tuple[float, float]
-Bond: TypeAlias = tuple[int, int, tuple[int, int]]
 #: What classes of bonds are told apart by.
 Color: TypeAlias = int | str
 
@@ -257,9 +255,9 @@ class UnitCell:
         elif shell is not None:
             shells = shell if isinstance(shell, Iterable) and not isinstance(shell, str) else [shell]
             wanted = [_check.whole(k, "shell", minimum=1, maximum=_MOST_TIMES) for k in shells]
-            found = [unlisted(ring, self._bonds) for ring in Surroundings(self).shells(wanted)] if wanted else []
+            found = [unlisted(ring, self._bonds) for ring in self._surroundings().shells(wanted)] if wanted else []
         else:
-            found = [unlisted(Surroundings(self).along(_vectors(vectors, "vectors")), self._bonds)]
+            found = [unlisted(self._surroundings().along(_vectors(vectors, "vectors")), self._bonds)]
         if not all(found) or not found:
             name = "bonds" if bonds is not None else "shell" if shell is not None else "vectors"
             raise ValueError(f"`{name}` must name a bond that is not there, got none")
@@ -449,6 +447,16 @@ class UnitCell:
             (ux, uy), (vx, vy) = self._site_offsets[u], self._site_offsets[v]
             middles.append(((ux + vx + dx * ax + dy * bx) / 2, (uy + vy + dx * ay + dy * by) / 2))
         return middles
+
+    def _surroundings(self) -> Surroundings:
+        return Surroundings(self._basis_vectors, self._site_offsets)
+
+    def _passing(self) -> list[bool]:
+        """Return for each bond whether it passes over a site; of a cell that is as large as a lattice none is said."""
+        try:
+            return self._surroundings().passing(self._bonds)
+        except TooLargeError:
+            return [False] * self.num_bonds
 
     def _parts(self) -> tuple[tuple[Vector, Vector], tuple[Vector, ...], tuple[Bond, ...]]:
         return self._basis_vectors, self._site_offsets, self._bonds
