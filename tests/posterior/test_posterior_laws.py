@@ -309,7 +309,7 @@ def test_declared_labels_go_in_and_come_back(monkeypatch):
     assert table.loc[("ice", "rain")].tolist() == fitted.cpds["cars"][2, 1].tolist()
     assert fitted.to_pandas("lit").index.tolist() == [False, True]
     assert net.to_networkx().nodes["sky"]["categories"] == ("dry", "rain")
-    monkeypatch.setattr("quincunx.posterior._fitted.installed", lambda _: None)
+    monkeypatch.setattr("quincunx.posterior._network.installed", lambda _: None)
     without = fitted.sample(50, rng=3)
     assert without.tolist() == drawn.astype(object).to_numpy().tolist()
 

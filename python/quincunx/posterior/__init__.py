@@ -22,11 +22,9 @@ from quincunx.posterior._bounds import (
 )
 from quincunx.posterior._counterexamples import counterexamples, naive_bayes_loss
 from quincunx.posterior._dirichlet import DirichletCategorical, DirichletPosterior
-from quincunx.posterior._fitted import PrivateBayesNet
 from quincunx.posterior._grid import GridModel, GridPosterior
 from quincunx.posterior._marginal_tree import MarginalTree, synthesize
-from quincunx.posterior._network import DiscreteBayesNet, PackedRecords
-from quincunx.posterior._network_posterior import NetworkPosterior
+from quincunx.posterior._network import DiscreteBayesNet, NetworkPosterior, PrivateBayesNet
 from quincunx.posterior._one_parameter import (
     BetaBernoulli,
     ConjugatePosterior,
@@ -35,6 +33,7 @@ from quincunx.posterior._one_parameter import (
     NormalPrecisionGamma,
 )
 from quincunx.posterior._sample import PrivateSample, QueryAnswerer
+from quincunx.posterior._structure import PackedRecords
 from quincunx.posterior._synthetic import SyntheticBayesNet
 from quincunx.posterior._vectors import (
     BallPosterior,

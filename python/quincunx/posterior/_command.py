@@ -13,7 +13,8 @@ from quincunx import _csv
 from quincunx._categories import Categories, of_words
 from quincunx._npz import write_whole
 from quincunx._types import Facts
-from quincunx.posterior._network import Codes, DiscreteBayesNet
+from quincunx.posterior._network import DiscreteBayesNet
+from quincunx.posterior._structure import Codes
 from quincunx.privacy import AddRemove, ReplaceOne
 
 RELATIONS: Facts = {"replace-one": ReplaceOne, "add-remove": AddRemove}

@@ -27,8 +27,9 @@ from quincunx._progress import Progress, reporting
 from quincunx._types import ByLabel, Floats, Ints
 from quincunx.errors import TooLargeError
 from quincunx.posterior import _account
-from quincunx.posterior._network import MOST_CELLS, DiscreteBayesNet, Nodes, Records
+from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._parts import posterior_doc
+from quincunx.posterior._structure import MOST_CELLS, Nodes, Records
 from quincunx.posterior._synthetic import SyntheticBayesNet, expanded, fraction_of, group_of, projected
 from quincunx.posterior._tree_fit import NoisyTable, fit_forest
 from quincunx.privacy import PrivacyGuarantee, Release, ReplaceOne, _rational, noise

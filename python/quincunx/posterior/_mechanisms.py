@@ -3,15 +3,16 @@
 import math
 from collections.abc import Callable, Hashable
 from fractions import Fraction
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._types import Floats
 from quincunx.posterior import _account
 from quincunx.posterior._dirichlet import DirichletCategorical
-from quincunx.posterior._fitted import PrivateBayesNet
-from quincunx.posterior._network import DiscreteBayesNet, Nonneg, Records, marginal
+from quincunx.posterior._structure import Nonneg, Records, Structure, marginal
 from quincunx.privacy import PrivacyGuarantee, ReplaceOne, _rational
 from quincunx.privacy._geometric import geometric_noise
 from quincunx.privacy._relations import Relation
@@ -24,8 +25,20 @@ LARGEST = 2**61
 Exact = npt.NDArray[np.object_]  # of Fractions, or of Python ints over one denominator
 
 
+class Fit(TypedDict):
+    """What `PrivateBayesNet` describes."""
+
+    counts: dict[Hashable, Exact]
+    cpds: dict[Hashable, Floats]
+    guarantee: PrivacyGuarantee
+    mechanism: str
+    consistent: bool
+    noisy_counts: dict[Hashable, Exact] | None
+    coefficients: dict[int, Fraction] | None
+
+
 def fit(
-    net: DiscreteBayesNet,
+    net: Structure,
     data: Records,
     epsilon: float,
     mechanism: str,
@@ -34,8 +47,8 @@ def fit(
     smooth: float,
     trim: float | None,
     insecure_seed: int | None,
-) -> PrivateBayesNet:
-    """Fit `net`: the method `DiscreteBayesNet.fit_private` describes it."""
+) -> Fit:
+    """Fit a network: the method `DiscreteBayesNet.fit_private` describes it."""
     level = _check.real(epsilon, "epsilon", positive=True)
     about = _account.relation_of(relation)
     _check.one_of(mechanism, "mechanism", MECHANISMS)
@@ -54,7 +67,7 @@ def fit(
     return _sampled(net, data, level, chosen, about, trim, insecure_seed, words)
 
 
-def automatic(net: DiscreteBayesNet, epsilon: float, relation: Relation) -> str:
+def automatic(net: Structure, epsilon: float, relation: Relation) -> str:
     """Return the mechanism with the smallest predicted error of a cell, which does not depend on data."""
     if net.is_binary and max(len(net.family(node)) for node in net.nodes) <= 20:
         names: tuple[str, ...] = NOISY
@@ -88,7 +101,7 @@ def _nonneg(value: Nonneg) -> tuple[str, float]:
 
 
 def _noisy(
-    net: DiscreteBayesNet,
+    net: Structure,
     data: Records,
     epsilon: float,
     mechanism: str,
@@ -97,7 +110,7 @@ def _noisy(
     smooth: float,
     insecure_seed: int | None,
     words: list[int] | None,
-) -> PrivateBayesNet:
+) -> Fit:
     if mechanism == "laplace":
         raw, rows, guarantee = _laplace(net, data, epsilon, relation, words)
         coefficients = None
@@ -114,8 +127,7 @@ def _noisy(
         size = math.prod(table.shape)
         lifted = np.maximum(np.asarray(table, dtype=np.float64) + masses[node] / size, 0.0)
         cpds[node] = (lifted + 1) / (lifted + 1).sum(axis=-1, keepdims=True)
-    return PrivateBayesNet(
-        net,
+    return Fit(
         counts=counts,
         cpds=cpds,
         guarantee=guarantee,
@@ -127,7 +139,7 @@ def _noisy(
 
 
 def _laplace(
-    net: DiscreteBayesNet, data: Records, epsilon: float, relation: Relation, words: list[int] | None
+    net: Structure, data: Records, epsilon: float, relation: Relation, words: list[int] | None
 ) -> tuple[dict[Hashable, Exact], int, PrivacyGuarantee]:
     """Add two-sided geometric noise to the tables measured; tables within others are the mean of their sums."""
     tables, rows = net._tables(data, list(net.measured))
@@ -156,7 +168,7 @@ def _exact(values: list[Fraction], shape: tuple[int, ...]) -> Exact:
     return array.reshape(shape)
 
 
-def _completed(net: DiscreteBayesNet, measured: dict[Hashable, Exact]) -> dict[Hashable, Exact]:
+def _completed(net: Structure, measured: dict[Hashable, Exact]) -> dict[Hashable, Exact]:
     """Return the tables of all nodes: those not measured are the mean of what larger tables say."""
     complete = {}
     for node in net.nodes:
@@ -171,7 +183,7 @@ def _completed(net: DiscreteBayesNet, measured: dict[Hashable, Exact]) -> dict[H
 
 
 def _fourier(
-    net: DiscreteBayesNet, data: Records, epsilon: float, mechanism: str, relation: Relation, words: list[int] | None
+    net: Structure, data: Records, epsilon: float, mechanism: str, relation: Relation, words: list[int] | None
 ) -> tuple[dict[Hashable, Exact], int, PrivacyGuarantee, dict[int, Fraction]]:
     """Add noise to the parities, and turn them back into tables that agree with one another exactly."""
     masks = net._masks
@@ -204,7 +216,7 @@ def _fourier(
     return tables, rows, PrivacyGuarantee(exponent * distance, relation=relation), released
 
 
-def _table(net: DiscreteBayesNet, node: Hashable, coefficients: dict[int, Fraction]) -> Exact:
+def _table(net: Structure, node: Hashable, coefficients: dict[int, Fraction]) -> Exact:
     """Return a family's table: 2^-w sum_g c_g (-1)^<g, cell>, in exact fractions."""
     masks = net._family_masks(node)
     shared = math.lcm(*(coefficients[g].denominator for g in masks))
@@ -224,7 +236,7 @@ def _table(net: DiscreteBayesNet, node: Hashable, coefficients: dict[int, Fracti
 
 
 def _without_negatives(
-    net: DiscreteBayesNet,
+    net: Structure,
     raw: dict[Hashable, Exact],
     rows: int | None,
     nonneg: tuple[str, float],
@@ -279,7 +291,7 @@ def _projected(table: Exact, total: Fraction) -> Exact:
 
 
 def _smoothing(
-    net: DiscreteBayesNet, mechanism: str, epsilon: float, relation: Relation, smooth: float
+    net: Structure, mechanism: str, epsilon: float, relation: Relation, smooth: float
 ) -> tuple[dict[Hashable, float], bool]:
     """Return the uniform mass added to each node's table, and whether it is the same everywhere."""
     masses = {
@@ -297,7 +309,7 @@ def _smoothing(
 
 
 def _sampled(
-    net: DiscreteBayesNet,
+    net: Structure,
     data: Records,
     epsilon: float,
     mechanism: str,
@@ -305,7 +317,7 @@ def _sampled(
     trim: float | None,
     insecure_seed: int | None,
     words: list[int] | None,
-) -> PrivateBayesNet:
+) -> Fit:
     """Draw all conditional probabilities from trimmed Dirichlet posteriors: the ranges of the nodes add up."""
     tables, rows = net._tables(data, list(net.nodes))
     known = _account.public(rows, relation)
@@ -331,8 +343,7 @@ def _sampled(
             key = None if words is None else [words[0] ^ ((place << 32) + row + 1), words[1]]
             drawn[row] = model._draw(alphas, known, 1, key)[0]
         cpds[node] = drawn.reshape(table.shape)
-    return PrivateBayesNet(
-        net,
+    return Fit(
         counts={},
         cpds=cpds,
         guarantee=guarantee,
@@ -344,7 +355,7 @@ def _sampled(
 
 
 def _models(
-    net: DiscreteBayesNet, level: float, mechanism: str, relation: Relation, trim: float | None
+    net: Structure, level: float, mechanism: str, relation: Relation, trim: float | None
 ) -> dict[Hashable, DirichletCategorical]:
     """Return the models of the nodes, whose ranges sum to the level."""
     sides = 2 if isinstance(relation, ReplaceOne) else 1
@@ -371,9 +382,7 @@ def _trim(model: DirichletCategorical) -> float:
     return model.trim
 
 
-def _spent(
-    net: DiscreteBayesNet, node: Hashable, model: DirichletCategorical, known: int | None, relation: Relation
-) -> float:
+def _spent(net: Structure, node: Hashable, model: DirichletCategorical, known: int | None, relation: Relation) -> float:
     """Return the range of a node, with what the lattice or the rounding of statistics adds in each row that changes.
 
     A record that is replaced may leave one configuration of the parents for another: two rows are then drawn from

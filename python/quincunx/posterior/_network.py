@@ -1,69 +1,29 @@
-"""Discrete Bayesian networks: structure, counts, parities, and their sensitivities."""
+"""Discrete Bayesian networks, what a private fit of one may publish, and the posterior of its probabilities."""
 
-import math
-from collections.abc import Hashable, Iterable, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
+from collections.abc import Hashable, Iterable
+from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
-from quincunx import _check, _core
-from quincunx._categories import Categories, CategoriesLike
-from quincunx._summary import Part, Summary
-from quincunx._types import Array, Axes, ByLabel, Frame, Ints, NetworkX
-from quincunx.errors import TooLargeError
+from quincunx import _check
+from quincunx._optional import installed, require
+from quincunx._rng import RandomSource, generator
+from quincunx._types import Array, Axes, ByLabel, DataFrame, DataTree, Facts, Floats, Ints, NetworkX
 from quincunx.posterior import _account
+from quincunx.posterior._mechanisms import fit
+from quincunx.posterior._network_posterior import drawn, joint
 from quincunx.posterior._parts import posterior_doc
-from quincunx.privacy import AddRemove, ReplaceOne
+from quincunx.posterior._structure import Nonneg, Records, Structure
+from quincunx.privacy import PrivacyGuarantee
 from quincunx.privacy._relations import Relation
 
-if TYPE_CHECKING:
-    from quincunx.posterior._fitted import PrivateBayesNet
-
-MOST_PARENTS = 24
-MOST_CELLS = 2**26
-Counts = Ints
-Nodes: TypeAlias = tuple[Hashable, ...]
-Edges: TypeAlias = "NetworkX | Iterable[tuple[Hashable, Hashable]]"
-#: How negative cells are dealt with.
-Nonneg: TypeAlias = str | tuple[str, float]
-#: Records by row, or their sum.
-Records: TypeAlias = "Frame | PackedRecords | Codes | Summary"
-
-
-class FamilyTables(Part, kind="family_tables"):
-    """How often each family's categories occur: as secret as the records."""
-
-    users: int
-    tables: tuple[Counts, ...]
-    sums = ("users", "tables")
-
-    @property
-    def number(self) -> int:
-        return self.users
-
-    @property
-    def protected(self) -> bool:
-        return False
-
-    def shape(self) -> object:
-        return [table.shape for table in self.tables]
-
-    def check(self) -> None:
-        for table in self.tables:
-            if table.dtype != np.int64 or (table < 0).any() or table.sum() != self.users:
-                raise ValueError("it has tables that no records have")
-
-
-class Codes(NamedTuple):
-    """Records that are coded: codes row by row, and the number of rows."""
-
-    flat: Array
-    rows: int
+# Records drawn at once: some milliseconds.
+_BLOCK = 1 << 18
 
 
 @posterior_doc
-class DiscreteBayesNet:
+class DiscreteBayesNet(Structure):
     """A directed acyclic graph over discrete variables, to be fitted to private data.
 
     Parameters
@@ -103,375 +63,6 @@ class DiscreteBayesNet:
     array([[1, 0, 0],
            [0, 1, 1]])
     """
-
-    def __init__(self, edges: "Edges", categories: ByLabel[CategoriesLike]) -> None:
-        if not isinstance(categories, Mapping):
-            raise TypeError(f"`categories` must be a mapping by node, got {type(categories).__name__}")
-        self._declared: dict[Hashable, Categories] = {
-            node: Categories.of(declared, f"categories[{node!r}]", maximum=2**16)
-            for node, declared in categories.items()
-        }
-        if not self._declared:
-            raise ValueError("`categories` must name at least one node, got none")
-        self.categories: dict[Hashable, int | Nodes] = {node: found.declared for node, found in self._declared.items()}
-        self.nodes: Nodes = tuple(self._declared)
-        self._sizes: dict[Hashable, int] = {node: len(found) for node, found in self._declared.items()}
-        lists: dict[Hashable, list[Hashable]] = {node: [] for node in self.nodes}
-        for parent, child in _edges(edges, self._sizes):
-            if parent in lists[child]:
-                raise ValueError(f"`edges` must differ, got {parent!r} -> {child!r} twice")
-            lists[child].append(parent)
-        self.parents: dict[Hashable, Nodes] = {node: tuple(found) for node, found in lists.items()}
-        for node, found in self.parents.items():
-            if len(found) > MOST_PARENTS:
-                raise ValueError(f"`edges` must give each node at most 24 parents, got {len(found)} of {node!r}")
-        self._order = _topological(self.nodes, self.parents)
-
-    def __repr__(self) -> str:
-        edges = sum(len(found) for found in self.parents.values())
-        return f"DiscreteBayesNet({len(self.nodes)} nodes, {edges} edges)"
-
-    @cached_property
-    def _columns(self) -> dict[Hashable, int]:
-        return {node: place for place, node in enumerate(self.nodes)}
-
-    @property
-    def is_binary(self) -> bool:
-        """Whether every node has two categories."""
-        return all(size == 2 for size in self._sizes.values())
-
-    def family(self, node: Hashable) -> Nodes:
-        """Return the parents of a node, in the order of the edges, and the node.
-
-        Parameters
-        ----------
-        node : object
-            Of the graph.
-
-        Returns
-        -------
-        tuple
-            The axes of its tables.
-
-        Raises
-        ------
-        ValueError
-            If there is no such node.
-        """
-        if node not in self.parents:
-            raise ValueError(f"`node` must be one of {list(self.nodes)}, got {node!r}{_check.meant(node, self.nodes)}")
-        return (*self.parents[node], node)
-
-    def _shape(self, node: Hashable) -> tuple[int, ...]:
-        return tuple(self._sizes[other] for other in self.family(node))
-
-    def _checked_cells(self) -> None:
-        for node in self.nodes:
-            cells = math.prod(self._shape(node))
-            if cells > MOST_CELLS:
-                raise TooLargeError(
-                    f"the table of {node!r} needs {8 * cells} bytes, the limit is {8 * MOST_CELLS} bytes",
-                    8 * cells,
-                    8 * MOST_CELLS,
-                )
-
-    @cached_property
-    def measured(self) -> Nodes:
-        """The nodes whose families are measured: those contained in no other's."""
-        families = {node: frozenset(self.family(node)) for node in self.nodes}
-        kept: list[Hashable] = []
-        for node in self.nodes:
-            mine = families[node]
-            later = self.nodes[self._columns[node] + 1 :]
-            inside = any(mine < families[other] for other in self.nodes) or any(mine == families[o] for o in later)
-            if not inside:
-                kept.append(node)
-        return tuple(kept)
-
-    # Data.
-
-    def _data(self, data: Any) -> "Codes":
-        """Return the codes of records; a value that is none of the declared categories is refused with its place."""
-        if isinstance(data, Codes):
-            return data
-        if hasattr(data, "columns") and hasattr(data, "to_numpy"):
-            missing = [node for node in self.nodes if node not in set(data.columns)]
-            if missing:
-                raise ValueError(f"`data` must have the columns {list(self.nodes)}, got none of {missing}")
-            return self._coded(
-                [data[node].to_numpy() for node in self.nodes], [f"data[{node!r}]" for node in self.nodes]
-            )
-        array = _check.unmasked(data, "data")
-        if isinstance(data, (list, tuple)) and array.dtype.kind == "U":
-            array = np.asarray(data, dtype=object)  # of words and numbers together NumPy made words
-        width = len(self.nodes)
-        if array.ndim == 1 and array.size == 0:
-            array = array.reshape(0, width)
-        if array.ndim != 2 or array.shape[1] != width:
-            raise ValueError(f"`data` must have shape (n, {width}), got {array.shape}")
-        if not self._labelled and array.dtype.kind in "biu":
-            codes = array.view(np.uint8) if array.dtype == np.bool_ and array.flags.c_contiguous else array
-            sizes = list(self._sizes.values())
-            fits = codes.max(initial=0) < min(sizes) or (codes.max(axis=0, initial=0) < sizes).all()
-            if fits and (codes.dtype.kind != "i" or codes.min(initial=0) >= 0):
-                kind = np.uint8 if codes.dtype in (np.bool_, np.uint8) else np.int64
-                return Codes(_check.laid_out(codes, kind).reshape(-1), len(codes))
-        names = [f"data[:, {place}] ({node!r})" for place, node in enumerate(self.nodes)]
-        return self._coded(list(array.T), names)
-
-    def _coded(self, columns: list[Array], names: list[str]) -> "Codes":
-        declared = self._declared.values()
-        codes = [found.encode(column, name) for found, column, name in zip(declared, columns, names, strict=True)]
-        return Codes(np.stack(codes, axis=1, dtype=np.int64, casting="unsafe").reshape(-1), len(codes[0]))
-
-    @property
-    def _labelled(self) -> bool:
-        return any(found.labels is not None for found in self._declared.values())
-
-    def count_tables(self, data: Records, nodes: Iterable[Hashable] | None = None) -> dict[Hashable, Counts]:
-        """Count the families of nodes, without any protection.
-
-        Parameters
-        ----------
-        data : array_like, shape (n, n_nodes), DataFrame or PackedRecords
-            Records: a category of each node.
-        nodes : iterable, optional
-            Whose families; all of them if not given.
-
-        Returns
-        -------
-        dict
-            Of node to int64 array with axes (parents in edge order, node).
-
-        {shaped}
-        """
-        _check.fits(nodes, "nodes")
-        wanted = list(self.nodes if nodes is None else nodes)
-        return self._tables(data, wanted)[0]
-
-    def _tables(self, data: Records, wanted: list[Hashable]) -> tuple[dict[Hashable, Counts], int]:
-        self._checked_cells()
-        if isinstance(data, Summary):
-            return self._of_summary(data, wanted), data.n
-        families = [[self._columns[other] for other in self.family(node)] for node in wanted]
-        if isinstance(data, PackedRecords):
-            if data.width != len(self.nodes) or not self.is_binary:
-                raise ValueError(f"`data` must be {len(self.nodes)} columns of binary nodes, got {data.width} columns")
-            tables, rows = data._bits.count(families), data.rows
-        else:
-            flat, rows = self._data(data)
-            if self.is_binary:
-                tables = _core.PackedBits(flat, len(self.nodes)).count(families)
-            else:
-                tables = _core.count_families(flat, list(self._sizes.values()), families)
-        shaped = {node: table.reshape(self._shape(node)) for node, table in zip(wanted, tables, strict=True)}
-        return shaped, rows
-
-    # Summaries.
-
-    def summarize(self, data: Records, *, unsafe: bool = False) -> Summary:
-        """Return the tables that are measured, without any protection, so that parts of the records can be added.
-
-        Noise is added once, by `fit_private`, to the sum.
-
-        Parameters
-        ----------
-        data
-            As for `count_tables`; a summary is returned as it is.
-        unsafe : bool
-            Whether the summary may be pickled: it holds exact counts of the records.
-
-        Returns
-        -------
-        Summary
-            To be added to others and given to `fit_private`.
-
-        {shaped}
-
-        Examples
-        --------
-        >>> from quincunx.posterior import DiscreteBayesNet
-        >>> net = DiscreteBayesNet([("A", "B")], {"A": 2, "B": 2})
-        >>> summary = net.summarize([[0, 1]] * 30) + net.summarize([[1, 1]] * 20)
-        >>> summary == net.summarize([[0, 1], [1, 1]] * 20 + [[0, 1]] * 10), summary.n
-        (True, 50)
-        >>> net.fit_private(summary, 1.0).guarantee.epsilon
-        1.0
-        """
-        if isinstance(data, Summary):
-            self._of_summary(data, [])
-            return data
-        tables, rows = self._tables(data, list(self.measured))
-        return Summary(self._summarized_as(), (FamilyTables(rows, tuple(tables.values())),), bool(unsafe))
-
-    def _summarized_as(self) -> str:
-        families = {node: self.parents[node] for node in self.nodes}
-        return f"DiscreteBayesNet({families!r}, {self.categories!r})"
-
-    def _of_summary(self, summary: Summary, wanted: list[Hashable]) -> dict[Hashable, Counts]:
-        """Return the tables of nodes, those within others as their sums."""
-        if summary.model != self._summarized_as():
-            raise ValueError("`data` must be a summary for this network, got one for another")
-        parts = [part for part in summary.parts if isinstance(part, FamilyTables)]
-        if not parts:
-            return {node: np.zeros(self._shape(node), np.int64) for node in wanted}
-        found = dict(zip(self.measured, parts[0].tables, strict=True))
-        tables = {}
-        for node in wanted:
-            family = self.family(node)
-            wider = next(other for other in self.measured if set(family) <= set(self.family(other)))
-            tables[node] = marginal(found[wider], self.family(wider), family)
-        return tables
-
-    # Sensitivities.
-
-    def count_sensitivity(self, relation: Relation = _account.ONE) -> int:
-        """Return the L1 sensitivity of the tables that are measured.
-
-        {neighbors}
-
-        Returns
-        -------
-        int
-            Replacing a record moves two cells of each table (one, of a lone binary node, of which only the ones are
-            counted); adding one moves one.
-
-        Raises
-        ------
-        ValueError
-            If the relation is another.
-        """
-        if isinstance(_account.relation_of(relation), AddRemove):
-            return len(self.measured)
-        return sum(1 if self._shape(node) == (2,) else 2 for node in self.measured)
-
-    def fourier_closure(self) -> tuple[frozenset[Hashable], ...]:
-        """Return the sets of nodes whose parities determine all families: their subsets, the empty one included.
-
-        Returns
-        -------
-        tuple of frozenset
-            The empty set first, then by size.
-
-        Raises
-        ------
-        ValueError
-            If a node is not binary: the transform is for binary variables.
-        """
-        return tuple(frozenset(node for node in self.nodes if mask >> self._columns[node] & 1) for mask in self._masks)
-
-    @cached_property
-    def _masks(self) -> tuple[int, ...]:
-        if not self.is_binary:
-            raise ValueError("the Fourier mechanisms are for binary variables, got nodes of more categories")
-        found = {0}
-        for node in self.measured:
-            bits = [1 << self._columns[other] for other in self.family(node)]
-            if len(bits) > 20:
-                raise TooLargeError(f"the parities of {node!r} need {8 << len(bits)} bytes", 8 << len(bits), 8 << 20)
-            subsets = [0]
-            for bit in bits:
-                subsets += [mask | bit for mask in subsets]
-            found.update(subsets)
-        return tuple(sorted(found, key=lambda mask: (mask.bit_count(), mask)))
-
-    def fourier_sensitivity(self, relation: Relation = _account.ONE) -> int:
-        """Return how much the parity counts q change in sum (L1) between neighbors.
-
-        {neighbors}
-
-        Returns
-        -------
-        int
-            For `ReplaceOne` ``M = max_z #{g : parity of g and z odd}`` up to 20 nodes, else its bound, the number of
-            parities but the empty one. For `AddRemove` the number of all parities, of the coefficients themselves.
-
-        Raises
-        ------
-        ValueError
-            If the relation is another, or a node is not binary.
-        """
-        if isinstance(_account.relation_of(relation), AddRemove):
-            return len(self._masks)
-        if len(self.nodes) > 20:
-            return len(self._masks) - 1
-        return _core.parity_sensitivity(list(self._masks), len(self.nodes))
-
-    def coefficients(self, data: Records) -> dict[frozenset[Hashable], int]:
-        """Return the integer Walsh-Hadamard coefficients ``sum over records of (-1)**parity``, without any protection.
-
-        Parameters
-        ----------
-        data
-            As for `count_tables`.
-
-        Returns
-        -------
-        dict
-            Of set of nodes to int, for the sets of `fourier_closure`.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If `data` does not fit, or a node is not binary.
-        """
-        found = self._coefficients(data)[0]
-        return dict(zip(self.fourier_closure(), (found[mask] for mask in self._masks), strict=True))
-
-    def _coefficients(self, data: Records) -> tuple[dict[int, int], int]:
-        masks = self._masks
-        tables, rows = self._tables(data, list(self.measured))
-        found: dict[int, int] = {}
-        for node, table in tables.items():
-            values = _core.walsh_transform(table.reshape(-1)).tolist()
-            found.update(zip(self._family_masks(node), values, strict=True))
-        assert len(found) == len(masks)
-        return found, rows
-
-    def _family_masks(self, node: Hashable) -> list[int]:
-        """Return the masks of a family's transform in its order: the node is the lowest bit of an index."""
-        masks = [0]
-        for other in reversed(self.family(node)):
-            bit = 1 << self._columns[other]
-            masks += [mask | bit for mask in masks]
-        return masks
-
-    def cell_deviation(
-        self, node: Hashable, mechanism: str, epsilon: float, relation: Relation = _account.ONE
-    ) -> float:
-        """Return the predicted standard deviation of a cell of a node's table, which does not depend on data.
-
-        Parameters
-        ----------
-        node : object
-            Of the graph.
-        mechanism : {"laplace", "fourier_l1", "fourier_linf"}
-            That adds noise.
-        epsilon : float
-            Level, > 0.
-        relation : ReplaceOne or AddRemove
-            About which neighbors.
-
-        Returns
-        -------
-        float
-            In records; for noise in real numbers, which that of whole numbers approaches.
-
-        {domain}
-        """
-        level = _check.real(epsilon, "epsilon", positive=True)
-        width = len(self.family(node))
-        if _check.one_of(mechanism, "mechanism", ("laplace", "fourier_l1", "fourier_linf")) == "laplace":
-            return math.sqrt(2) * self.count_sensitivity(relation) / level
-        replaced = isinstance(_account.relation_of(relation), ReplaceOne)
-        terms = 2**width - (1 if replaced else 0)
-        factor = 2.0 if replaced else 1.0  # noise of q counts twice in c
-        dimension = len(self._masks) - (1 if replaced else 0)
-        if mechanism == "fourier_l1":
-            one = math.sqrt(2) * self.fourier_sensitivity(relation) / level
-        else:
-            one = math.sqrt((dimension + 1) * (dimension + 2) / 3) / level
-        return factor * 2.0**-width * math.sqrt(terms) * one
 
     def fit_private(
         self,
@@ -519,133 +110,450 @@ class DiscreteBayesNet:
         TooLargeError
             If a table would be larger than 2**26 cells.
         """
-        from quincunx.posterior._mechanisms import fit
+        found = fit(self, data, epsilon, mechanism, relation, nonneg, smooth, trim, insecure_seed)
+        return PrivateBayesNet(self, **found)
 
-        return fit(self, data, epsilon, mechanism, relation, nonneg, smooth, trim, insecure_seed)
+
+@posterior_doc
+class PrivateBayesNet:
+    """A fitted network: everything in it may be published.
+
+    Attributes
+    ----------
+    net : DiscreteBayesNet
+        The structure.
+    cpds : dict
+        Of node to float64 array with axes (parents in edge order, node); sums over the last axis are 1. Posterior means
+        with a pseudo-count of 1 per cell where counts were released, else what was drawn.
+    counts : dict
+        Of node to array of exact Fractions with the same axes, after the treatment of negative cells; empty where
+        probabilities were drawn.
+    noisy_counts : dict or None
+        The same before that treatment.
+    coefficients : dict or None
+        Of bit mask of columns to Fraction: the noisy Walsh-Hadamard coefficients of a Fourier mechanism.
+    guarantee : PrivacyGuarantee
+        Of the whole fit.
+    mechanism : str
+        What was used, never "auto".
+    consistent : bool
+        Whether tables that share nodes agree on them: false once clipping changed a table or smoothing differs between
+        families, or where tables were measured apart.
+
+    Examples
+    --------
+    >>> from quincunx.posterior import DiscreteBayesNet
+    >>> net = DiscreteBayesNet([("A", "B")], {"A": 2, "B": 3})
+    >>> fitted = net.fit_private([[0, 0], [1, 2], [1, 1]] * 200, epsilon=5.0)
+    >>> fitted.sample(4, rng=1).shape
+    (4, 2)
+    >>> bool(fitted.log_likelihood([[1, 2], [0, 0]]) < 0)
+    True
+    """
+
+    #: Where each attribute comes from, as for estimators; with `AddRemove` nothing else depends on the records' number.
+    PUBLISHED: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(("net", "mechanism", "guarantee"), "declared"),
+        **dict.fromkeys(("cpds", "counts", "noisy_counts", "coefficients", "consistent"), "noise"),
+    }
+
+    def __init__(
+        self,
+        net: DiscreteBayesNet,
+        *,
+        counts: dict[Hashable, Array],
+        cpds: dict[Hashable, Floats],
+        guarantee: PrivacyGuarantee,
+        mechanism: str,
+        consistent: bool,
+        noisy_counts: dict[Hashable, Array] | None,
+        coefficients: dict[int, Fraction] | None,
+    ) -> None:
+        if not isinstance(cpds, dict) or not all(isinstance(table, np.ndarray) for table in cpds.values()):
+            raise TypeError(f"`cpds` must be arrays by node, got {type(cpds).__name__}")
+        self.net = net
+        self.counts = counts
+        self.cpds = cpds
+        self.guarantee = guarantee
+        self.mechanism = mechanism
+        self.consistent = consistent
+        self.noisy_counts = noisy_counts
+        self.coefficients = coefficients
+        for table in cpds.values():
+            table.flags.writeable = False
+
+    def __repr__(self) -> str:
+        figures = f"mechanism={self.mechanism!r}, epsilon={self.guarantee.epsilon}, consistent={self.consistent}"
+        return f"PrivateBayesNet({len(self.net.nodes)} nodes, {figures})"
+
+    def sample(self, size: int = 1, *, rng: RandomSource = None) -> "Ints | DataFrame":
+        """Draw synthetic records.
+
+        Parameters
+        ----------
+        size : int
+            Records.
+        rng : None, int, SeedSequence, BitGenerator or Generator
+            Source of randomness: synthetic records need no protection beyond that of the fit.
+
+        Returns
+        -------
+        ndarray of int64, shape (size, n_nodes), or pandas.DataFrame
+            Columns in the order of the categories; where labels were declared a data frame with the names of the nodes
+            and labels, as categoricals (without pandas an array of objects).
+
+        {domain}
+        """
+        count = _check.whole(size, "size", maximum=2**48)
+        source = generator(rng)
+        _check.room(8 * count * (len(self.net.nodes) + 3), "the table of records")
+        return self._table(self._codes(count, source), frame=self.net._labelled)
+
+    def _codes(self, count: int, source: np.random.Generator) -> Ints:
+        """Draw records one by one, as codes."""
+        records = np.zeros((count, len(self.net.nodes)), dtype=np.int64)
+        for node in self.net._order:
+            cumulative = np.cumsum(self.cpds[node], axis=-1)
+            for start in range(0, count, _BLOCK):  # between blocks an interrupt is heard
+                some = records[start : start + _BLOCK]
+                sums = cumulative[tuple(some[:, self.net._columns[parent]] for parent in self.net.parents[node])]
+                sums = np.broadcast_to(sums, (len(some), self.net._sizes[node]))
+                uniform = source.random(len(some))
+                some[:, self.net._columns[node]] = (uniform[:, None] >= sums[:, :-1]).sum(axis=1)
+        return records
+
+    def _table(self, records: Ints, *, frame: bool) -> "Ints | DataFrame":
+        """Return records as they are, or as a data frame with the declared labels, where there are any."""
+        if not frame:
+            return records
+        drawn = {node: (found, records[:, place]) for place, (node, found) in enumerate(self.net._declared.items())}
+        if (pandas := installed("pandas")) is None:
+            return np.stack([found.decode(codes).astype(object) for found, codes in drawn.values()], axis=1)
+        return pandas.DataFrame(
+            {
+                node: codes if found.labels is None else pandas.Categorical.from_codes(codes, categories=found.labels)
+                for node, (found, codes) in drawn.items()
+            }
+        )
+
+    def to_pandas(self, node: Hashable) -> DataFrame:
+        """Return the conditional probabilities of a node as a table with the categories of its family.
+
+        Parameters
+        ----------
+        node : object
+            Of the graph.
+
+        Returns
+        -------
+        pandas.DataFrame or pandas.Series
+            A row for each configuration of the parents, a column for each category; of a node without parents a series.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        ValueError
+            If there is no such node.
+
+        Examples
+        --------
+        >>> from quincunx.posterior import DiscreteBayesNet
+        >>> net = DiscreteBayesNet([("sky", "road")], {"sky": ["dry", "rain"], "road": ["dry", "wet", "ice"]})
+        >>> fitted = net.fit_private([["dry", "dry"], ["rain", "wet"]] * 500, epsilon=2.0)
+        >>> fitted.to_pandas("road").loc["rain"].idxmax()
+        'wet'
+        >>> fitted.sample(3, rng=0).columns.tolist()
+        ['sky', 'road']
+        """
+        pandas = require("pandas", "pandas")
+        *parents, columns = [
+            pandas.Index(self.net._declared[other].decode(np.arange(self.net._sizes[other])), name=other)
+            for other in self.net.family(node)
+        ]
+        table = self.cpds[node].reshape(-1, len(columns))
+        if not parents:
+            return pandas.Series(table[0], index=columns, name="probability")
+        rows = parents[0] if len(parents) == 1 else pandas.MultiIndex.from_product(parents)
+        return pandas.DataFrame(table, index=rows, columns=columns)
+
+    def _record_log_likelihood(self, data: Records) -> Floats:
+        flat, rows = self.net._data(data)
+        table = flat.reshape(rows, len(self.net.nodes)).astype(np.int64)
+        total = np.zeros(rows)
+        for node in self.net.nodes:
+            cells = tuple(table[:, self.net._columns[other]] for other in self.net.family(node))
+            with np.errstate(divide="ignore"):
+                total += np.log(self.cpds[node])[cells]
+        return total
+
+    def log_likelihood(self, data: Records) -> float:
+        """Return the total log-likelihood of records, in nats.
+
+        Parameters
+        ----------
+        data : array_like, shape (n, n_nodes) or DataFrame
+            Records: a declared category of each node.
+
+        Returns
+        -------
+        float
+            In nats, the sum over records.
+
+        {shaped}
+        """
+        return float(self._record_log_likelihood(data).sum())
+
+    def posterior(
+        self, n_draws: int = 1000, *, prior: float = 1.0, total: float | None = None, rng: RandomSource = None
+    ) -> "NetworkPosterior":
+        """Draw from the posterior of the conditional probabilities, given the noisy tables and the law of their noise.
+
+        Parameters
+        ----------
+        n_draws : int
+            Independent draws: each is exact.
+        prior : float
+            Pseudo-count of each cell, in [0.1, 1000]: probabilities of a measured table have a Dirichlet law of this
+            concentration.
+        total : float, optional
+            Expected number of records, at least 1, by which the prior of counts is scaled; by default the mean sum of
+            the noisy tables. It matters where cells have fewer records than noise.
+        rng : None, int, SeedSequence, BitGenerator or Generator
+            Source of randomness: nothing but the release is looked at, so draws cost no privacy.
+
+        Returns
+        -------
+        NetworkPosterior
+            Draws by node, with intervals, conditional queries, networks and a DataTree.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism is not ``"laplace"``, or a number is outside its range.
+        TooLargeError
+            If the draws need more memory than is available, or the noise is so wide that a cell may have had any of
+            eight million counts.
+
+        Notes
+        -----
+        Given is each table with its own noise: that tables which share nodes were counted from the same records is not
+        made use of, so intervals are wider than those of a joint model. A node whose family lies within others is read
+        from the smallest of their tables. Time grows with cells times (draws + 90 / exponent of the noise).
+
+        Examples
+        --------
+        >>> from quincunx.posterior import DiscreteBayesNet
+        >>> net = DiscreteBayesNet([("A", "B")], {"A": 2, "B": 2})
+        >>> fitted = net.fit_private([[0, 0], [0, 1], [1, 1]] * 100, epsilon=1.0, mechanism="laplace", insecure_seed=1)
+        >>> low, high = fitted.posterior(4000, rng=1).interval("B")[:, 1, 1].round(2).tolist()
+        >>> 0.85 < low < high <= 1
+        True
+        """
+        if self.mechanism != "laplace" or self.noisy_counts is None:
+            raise ValueError(
+                "the posterior given the noise is known where noise was added to counts, mechanism 'laplace'; "
+                f"got {self.mechanism!r}"
+            )
+        cpds = drawn(self.net, self.noisy_counts, self.guarantee, n_draws, prior, total, rng)
+        return NetworkPosterior(self, cpds)
+
+    def _with(self, cpds: dict[Hashable, Floats]) -> "PrivateBayesNet":
+        """Return the same network with other probabilities, which were drawn."""
+        return PrivateBayesNet(
+            self.net,
+            counts={},
+            cpds=cpds,
+            guarantee=self.guarantee,
+            mechanism=self.mechanism,
+            consistent=True,
+            noisy_counts=None,
+            coefficients=None,
+        )
 
     def to_networkx(self) -> NetworkX:
-        """Return the graph as a networkx.DiGraph with a node attribute `categories`.
+        """Return a networkx.DiGraph whose nodes carry `categories` and `cpd`.
 
         Returns
         -------
         networkx.DiGraph
         """
-        from quincunx._optional import require
-
-        graph = require("networkx", "graph").DiGraph()
-        graph.add_nodes_from((node, {"categories": declared}) for node, declared in self.categories.items())
-        graph.add_edges_from((parent, node) for node in self.nodes for parent in self.parents[node])
+        graph = self.net.to_networkx()
+        for node in self.net.nodes:
+            graph.nodes[node]["cpd"] = self.cpds[node]
         return graph
 
-    def draw(self, ax: "Axes | None" = None) -> Axes:
-        """Draw the graph in layers from the roots, with matplotlib.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where; new ones if not given.
+    def to_pgmpy(self) -> NetworkX:
+        """Return a pgmpy DiscreteBayesianNetwork with the same tables.
 
         Returns
         -------
-        matplotlib axes
+        pgmpy.models.DiscreteBayesianNetwork
+
+        Raises
+        ------
+        ImportError
+            If pgmpy is not installed.
         """
-        from quincunx import _optional
+        models, factors = require("pgmpy.models", "pgmpy"), require("pgmpy.factors.discrete", "pgmpy")
+        found = models.DiscreteBayesianNetwork()
+        found.add_nodes_from(self.net.nodes)
+        found.add_edges_from((parent, node) for node in self.net.nodes for parent in self.net.parents[node])
+        for node in self.net.nodes:
+            size, parents = self.net._sizes[node], list(self.net.parents[node])
+            values = self.cpds[node].reshape(-1, size).T
+            more: Facts = {}
+            if parents:
+                more = {"evidence": parents, "evidence_card": [self.net._sizes[p] for p in parents]}
+            if self.net._labelled:
+                family = {other: self.net._declared[other] for other in self.net.family(node)}
+                more["state_names"] = {other: a.decode(np.arange(len(a))).tolist() for other, a in family.items()}
+            found.add_cpds(factors.TabularCPD(node, size, values.tolist(), **more))
+        return found
 
-        networkx = _optional.require("networkx", "graph")
-        ax = _optional.axes(ax)
-        graph = self.to_networkx()
-        depth: dict[Hashable, int] = {}
-        for node in self._order:
-            depth[node] = max((depth[parent] + 1 for parent in self.parents[node]), default=0)
-            graph.nodes[node]["layer"] = depth[node]
-        places = networkx.multipartite_layout(graph, subset_key="layer", align="horizontal")
-        places = {node: (x, -y) for node, (x, y) in places.items()}
-        networkx.draw_networkx(graph, places, ax=ax, node_color="white", edgecolors="black", node_size=900)
-        ax.set_axis_off()
-        return ax
+    def draw(self, ax: "Axes | None" = None) -> Axes:
+        """Draw the graph: `DiscreteBayesNet.draw`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        return self.net.draw(ax)
 
 
-class PackedRecords:
-    """Records of binary variables, packed 64 to a word: counted many times faster than bytes.
-
-    Parameters
-    ----------
-    data : array_like of bool or int, shape (n, width)
-        Records of zeros and ones.
+class NetworkPosterior:
+    """Independent draws of all conditional probabilities of a network, made by `PrivateBayesNet.posterior`.
 
     Attributes
     ----------
-    rows, width : int
-        Records and columns.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If `data` has another shape or holds something else.
+    fitted : PrivateBayesNet
+        Whose tables they are drawn from. Draws cost no privacy.
+    cpds : dict
+        Of node to float64 array with axes (draw, parents in edge order, node); sums over the last axis are 1.
 
     Examples
     --------
-    >>> from quincunx.posterior import DiscreteBayesNet, PackedRecords
-    >>> packed = PackedRecords([[0, 1], [1, 1], [1, 0]])
-    >>> DiscreteBayesNet([("A", "B")], {"A": 2, "B": 2}).count_tables(packed)["B"]
-    array([[0, 1],
-           [1, 1]])
+    >>> from quincunx.posterior import DiscreteBayesNet
+    >>> net = DiscreteBayesNet([("sky", "road")], {"sky": ["dry", "rain"], "road": ["dry", "wet", "ice"]})
+    >>> fitted = net.fit_private([["dry", "dry"], ["rain", "wet"]] * 500, epsilon=1.0, mechanism="laplace")
+    >>> found = fitted.posterior(2000, rng=1)
+    >>> wet = found.query(["sky"], given={"road": "wet"})[:, 1]
+    >>> bool(np.quantile(wet, 0.05) > 0.9)
+    True
     """
 
-    def __init__(self, data: Records) -> None:
-        array = _check.categories(data, "data", 2)
-        if array.ndim != 2 or array.shape[1] == 0:
-            raise ValueError(f"`data` must have shape (n, width), got {array.shape}")
-        flat = array.astype(np.uint8, copy=False).reshape(-1)
-        self._bits = _core.PackedBits(flat, array.shape[1])
-        self.rows, self.width = array.shape
+    def __init__(self, fitted: PrivateBayesNet, cpds: dict[Hashable, Floats]) -> None:
+        self.fitted = fitted
+        self.cpds = cpds
+
+    def __repr__(self) -> str:
+        return f"NetworkPosterior({len(self)} draws of {len(self.cpds)} nodes)"
 
     def __len__(self) -> int:
-        return int(self.rows)
+        return len(next(iter(self.cpds.values())))
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("packed records cannot be pickled or copied: take the records that they were packed from")
+    def interval(self, node: Hashable, probability: float = 0.9) -> Floats:
+        """Return equal-tailed credible intervals of a node's conditional probabilities.
 
+        Parameters
+        ----------
+        node : object
+            Of the graph.
+        probability : float
+            Of each interval, in (0, 1).
 
-def marginal(table: Array, axes: Nodes, wanted: Nodes) -> Array:
-    """Sum a table over what is not wanted, its axes in the order wanted."""
-    gone = tuple(place for place, axis in enumerate(axes) if axis not in wanted)
-    left = [axis for axis in axes if axis in wanted]
-    return np.asarray(table.sum(axis=gone)).transpose([left.index(axis) for axis in wanted])
+        Returns
+        -------
+        ndarray of float64, shape (2, categories of each parent, categories)
+            Lower and upper ends.
 
+        Raises
+        ------
+        ValueError
+            If there is no such node, or `probability` is outside.
+        """
+        self.fitted.net.family(node)
+        level = _check.real(probability, "probability")
+        if not 0 < level < 1:
+            raise ValueError(f"`probability` must be in (0, 1), got {probability}")
+        found: Floats = np.quantile(self.cpds[node], [(1 - level) / 2, (1 + level) / 2], axis=0)
+        return found
 
-def _edges(edges: "Edges", known: Mapping[Hashable, int]) -> list[tuple[Hashable, Hashable]]:
-    """Return the edges of a list, a networkx graph or a pgmpy model."""
-    if hasattr(edges, "edges"):
-        if hasattr(edges, "is_directed") and not edges.is_directed():
-            raise ValueError("`edges` must be a directed graph, got an undirected one")
-        alone = [node for node in getattr(edges, "nodes", ()) if node not in known]
-        if alone:
-            raise ValueError(f"`categories` must name every node, got none for {alone[0]!r}")
-        edges = edges.edges() if callable(edges.edges) else edges.edges
-    found = []
-    for edge in edges:
-        try:
-            parent, child = edge
-        except (TypeError, ValueError):
-            raise ValueError(f"`edges` must be pairs of parent and child, got {edge!r}") from None
-        for node in (parent, child):
-            if node not in known:
-                raise ValueError(f"`categories` must name every node, got none for {node!r}")
-        found.append((parent, child))
-    return found
+    def query(self, nodes: Iterable[Hashable], given: ByLabel[Hashable] | None = None) -> Floats:
+        """Return the joint law of some nodes given others, for each draw, without approximation.
 
+        Parameters
+        ----------
+        nodes : iterable
+            Nodes of the graph, the axes of the result.
+        given : mapping, optional
+            Of node to a declared category.
 
-def _topological(nodes: Nodes, parents: dict[Hashable, Nodes]) -> Nodes:
-    """Return the nodes, parents before children, or raise."""
-    order: list[Hashable] = []
-    placed: set[Hashable] = set()
-    waiting = list(nodes)
-    while waiting:
-        ready = [node for node in waiting if all(parent in placed for parent in parents[node])]
-        if not ready:
-            raise ValueError(f"`edges` must have no cycle, got one among {waiting}")
-        order += ready
-        placed.update(ready)
-        waiting = [node for node in waiting if node not in placed]
-    return tuple(order)
+        Returns
+        -------
+        ndarray of float64, shape (n_draws, categories of each node)
+            Sums over all axes but the first are 1.
+
+        Raises
+        ------
+        ValueError
+            If a node is not of the graph, is asked for twice or asked for and given, or a category is not declared.
+        TooLargeError
+            If a table on the way needs more memory than is available.
+
+        Notes
+        -----
+        Nodes that are neither asked for nor given, nor above any of those, are left out; the others are eliminated, the
+        one with the smallest table next. Time grows with the largest table: exponentially in the treewidth.
+        """
+        return joint(self.fitted.net, self.cpds, nodes, given)
+
+    def network(self, draw: int) -> PrivateBayesNet:
+        """Return one draw as a network: to sample from, or to convert.
+
+        Parameters
+        ----------
+        draw : int
+            Which.
+
+        Returns
+        -------
+        PrivateBayesNet
+            With the probabilities of the draw, and no counts.
+
+        Raises
+        ------
+        ValueError
+            If there is no such draw.
+        """
+        place = _check.whole(draw, "draw", maximum=len(self) - 1)
+        return self.fitted._with({node: table[place].copy() for node, table in self.cpds.items()})
+
+    def to_datatree(self) -> DataTree:
+        """Return the draws as ArviZ has them: one chain, dimensions by the names of the nodes.
+
+        Returns
+        -------
+        xarray.DataTree
+            With a variable for each node, and its categories as coordinates.
+
+        Raises
+        ------
+        ImportError
+            If ArviZ is not installed.
+        """
+        from quincunx._inference._datatree import datatree
+
+        net = self.fitted.net
+        names = {node: str(node) for node in net.nodes}
+        dims = {names[node]: [f"{names[other]}_category" for other in net.family(node)] for node in net.nodes}
+        coords = {
+            f"{names[node]}_category": net._declared[node].decode(np.arange(net._sizes[node])) for node in net.nodes
+        }
+        tables = {names[node]: table[None] for node, table in self.cpds.items()}
+        return datatree({"posterior": tables}, dims, coords, {"inference": "independent draws given noisy tables"})

@@ -12,19 +12,15 @@ the noise; N. L. Zhang and D. Poole (1994), A simple approach to Bayesian networ
 import itertools
 import math
 from collections.abc import Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from quincunx import _check
 from quincunx._rng import RandomSource, generator
-from quincunx._types import ByLabel, DataTree, Floats, Ints
+from quincunx._types import Array, ByLabel, Floats, Ints
 from quincunx.posterior import _account
-from quincunx.posterior._network import DiscreteBayesNet, Nodes
-from quincunx.privacy import ReplaceOne
-
-if TYPE_CHECKING:
-    from quincunx.posterior._fitted import PrivateBayesNet
+from quincunx.posterior._structure import Nodes, Structure
+from quincunx.privacy import PrivacyGuarantee, ReplaceOne
 
 # Noise beyond exp(-this) is not looked for: a double has none of it.
 _REACH = 45.0
@@ -34,183 +30,58 @@ _MOST = 1 << 28
 _BLOCK = 1 << 20
 
 
-class NetworkPosterior:
-    """Independent draws of all conditional probabilities of a network, made by `PrivateBayesNet.posterior`.
-
-    Attributes
-    ----------
-    fitted : PrivateBayesNet
-        Whose tables they are drawn from. Draws cost no privacy.
-    cpds : dict
-        Of node to float64 array with axes (draw, parents in edge order, node); sums over the last axis are 1.
-
-    Examples
-    --------
-    >>> from quincunx.posterior import DiscreteBayesNet
-    >>> net = DiscreteBayesNet([("sky", "road")], {"sky": ["dry", "rain"], "road": ["dry", "wet", "ice"]})
-    >>> fitted = net.fit_private([["dry", "dry"], ["rain", "wet"]] * 500, epsilon=1.0, mechanism="laplace")
-    >>> found = fitted.posterior(2000, rng=1)
-    >>> wet = found.query(["sky"], given={"road": "wet"})[:, 1]
-    >>> bool(np.quantile(wet, 0.05) > 0.9)
-    True
-    """
-
-    def __init__(self, fitted: "PrivateBayesNet", cpds: dict[Hashable, Floats]) -> None:
-        self.fitted = fitted
-        self.cpds = cpds
-
-    def __repr__(self) -> str:
-        return f"NetworkPosterior({len(self)} draws of {len(self.cpds)} nodes)"
-
-    def __len__(self) -> int:
-        return len(next(iter(self.cpds.values())))
-
-    def interval(self, node: Hashable, probability: float = 0.9) -> Floats:
-        """Return equal-tailed credible intervals of a node's conditional probabilities.
-
-        Parameters
-        ----------
-        node : object
-            Of the graph.
-        probability : float
-            Of each interval, in (0, 1).
-
-        Returns
-        -------
-        ndarray of float64, shape (2, categories of each parent, categories)
-            Lower and upper ends.
-
-        Raises
-        ------
-        ValueError
-            If there is no such node, or `probability` is outside.
-        """
-        self.fitted.net.family(node)
-        level = _check.real(probability, "probability")
-        if not 0 < level < 1:
-            raise ValueError(f"`probability` must be in (0, 1), got {probability}")
-        found: Floats = np.quantile(self.cpds[node], [(1 - level) / 2, (1 + level) / 2], axis=0)
-        return found
-
-    def query(self, nodes: Iterable[Hashable], given: ByLabel[Hashable] | None = None) -> Floats:
-        """Return the joint law of some nodes given others, for each draw, without approximation.
-
-        Parameters
-        ----------
-        nodes : iterable
-            Nodes of the graph, the axes of the result.
-        given : mapping, optional
-            Of node to a declared category.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_draws, categories of each node)
-            Sums over all axes but the first are 1.
-
-        Raises
-        ------
-        ValueError
-            If a node is not of the graph, is asked for twice or asked for and given, or a category is not declared.
-        TooLargeError
-            If a table on the way needs more memory than is available.
-
-        Notes
-        -----
-        Nodes that are neither asked for nor given, nor above any of those, are left out; the others are eliminated, the
-        one with the smallest table next. Time grows with the largest table: exponentially in the treewidth.
-        """
-        net = self.fitted.net
-        # One more than there are is one twice; what says to have 2**60 is not believed.
-        wanted, known = list(itertools.islice(nodes, len(net.nodes) + 1)), dict(given or {})
-        for node in (*wanted, *known):
-            net.family(node)
-        if len({*wanted, *known}) < len(wanted) + len(known):
-            raise ValueError(f"`nodes` and `given` must be different nodes, got {wanted} and {list(known)}")
-        codes = {
-            node: int(net._declared[node].encode(np.array([category], dtype=object), f"given[{node!r}]")[0])
-            for node, category in known.items()
-        }
-        above = set[Hashable]()
-        todo = [*wanted, *known]
-        while todo:
-            if (node := todo.pop()) not in above:
-                above.add(node)
-                todo += net.parents[node]
-        tables = [_sliced(net.family(node), self.cpds[node], codes) for node in net.nodes if node in above]
-        shape = tuple(net._sizes[node] for node in wanted)
-        _check.room(8 * len(self) * math.prod(shape), "the answer")
-        joint = np.empty((len(self), *shape))
-        some = max(1, _BLOCK // max(table[0].size for _, table in tables))
-        for start in range(0, len(self), some):  # between blocks an interrupt is heard
-            part = [(axes, table[start : start + some]) for axes, table in tables]
-            joint[start : start + some] = _eliminated(part, wanted, net._sizes)
-        sums: Floats = joint.reshape(len(self), -1).sum(axis=1).reshape(-1, *[1] * len(wanted))
-        return joint / sums
-
-    def network(self, draw: int) -> "PrivateBayesNet":
-        """Return one draw as a network: to sample from, or to convert.
-
-        Parameters
-        ----------
-        draw : int
-            Which.
-
-        Returns
-        -------
-        PrivateBayesNet
-            With the probabilities of the draw, and no counts.
-
-        Raises
-        ------
-        ValueError
-            If there is no such draw.
-        """
-        place = _check.whole(draw, "draw", maximum=len(self) - 1)
-        return self.fitted._with({node: table[place].copy() for node, table in self.cpds.items()})
-
-    def to_datatree(self) -> DataTree:
-        """Return the draws as ArviZ has them: one chain, dimensions by the names of the nodes.
-
-        Returns
-        -------
-        xarray.DataTree
-            With a variable for each node, and its categories as coordinates.
-
-        Raises
-        ------
-        ImportError
-            If ArviZ is not installed.
-        """
-        from quincunx._inference._datatree import datatree
-
-        net = self.fitted.net
-        names = {node: str(node) for node in net.nodes}
-        dims = {names[node]: [f"{names[other]}_category" for other in net.family(node)] for node in net.nodes}
-        coords = {
-            f"{names[node]}_category": net._declared[node].decode(np.arange(net._sizes[node])) for node in net.nodes
-        }
-        tables = {names[node]: table[None] for node, table in self.cpds.items()}
-        return datatree({"posterior": tables}, dims, coords, {"inference": "independent draws given noisy tables"})
+def joint(
+    net: Structure, cpds: Mapping[Hashable, Floats], nodes: Iterable[Hashable], given: ByLabel[Hashable] | None
+) -> Floats:
+    """Return the joint law of some nodes given others, for each draw: `NetworkPosterior.query` describes it."""
+    n_draws = len(next(iter(cpds.values())))
+    # One more than there are is one twice; what says to have 2**60 is not believed.
+    wanted, known = list(itertools.islice(nodes, len(net.nodes) + 1)), dict(given or {})
+    for node in (*wanted, *known):
+        net.family(node)
+    if len({*wanted, *known}) < len(wanted) + len(known):
+        raise ValueError(f"`nodes` and `given` must be different nodes, got {wanted} and {list(known)}")
+    codes = {
+        node: int(net._declared[node].encode(np.array([category], dtype=object), f"given[{node!r}]")[0])
+        for node, category in known.items()
+    }
+    above = set[Hashable]()
+    todo = [*wanted, *known]
+    while todo:
+        if (node := todo.pop()) not in above:
+            above.add(node)
+            todo += net.parents[node]
+    tables = [_sliced(net.family(node), cpds[node], codes) for node in net.nodes if node in above]
+    shape = tuple(net._sizes[node] for node in wanted)
+    _check.room(8 * n_draws * math.prod(shape), "the answer")
+    found = np.empty((n_draws, *shape))
+    some = max(1, _BLOCK // max(table[0].size for _, table in tables))
+    for start in range(0, n_draws, some):  # between blocks an interrupt is heard
+        part = [(axes, table[start : start + some]) for axes, table in tables]
+        found[start : start + some] = _eliminated(part, wanted, net._sizes)
+    sums: Floats = found.reshape(n_draws, -1).sum(axis=1).reshape(-1, *[1] * len(wanted))
+    return found / sums
 
 
 def drawn(
-    fitted: "PrivateBayesNet", n_draws: object, prior: object, total: object, rng: RandomSource
-) -> NetworkPosterior:
-    """Draw from the posterior: `PrivateBayesNet.posterior` describes it."""
-    net, relation = fitted.net, fitted.guarantee.relation
-    if fitted.mechanism != "laplace" or fitted.noisy_counts is None:
-        raise ValueError(
-            "the posterior given the noise is known where noise was added to counts, mechanism 'laplace'; "
-            f"got {fitted.mechanism!r}"
-        )
+    net: Structure,
+    noisy_counts: Mapping[Hashable, Array],
+    guarantee: PrivacyGuarantee,
+    n_draws: object,
+    prior: object,
+    total: object,
+    rng: RandomSource,
+) -> dict[Hashable, Floats]:
+    """Draw from the posterior given noisy counts: `PrivateBayesNet.posterior` describes it."""
+    relation = guarantee.relation
     count = _check.whole(n_draws, "n_draws", minimum=1)
     pseudo = _within(prior, "prior", 0.1, 1e3)  # below, rates of empty cells would vanish in doubles
-    tables = {node: np.asarray(fitted.noisy_counts[node]).astype(np.int64) for node in net.measured}
+    tables = {node: np.asarray(noisy_counts[node]).astype(np.int64) for node in net.measured}
     if total is None:
         expected = max(1.0, float(np.mean([table.sum() for table in tables.values()])))
     else:
         expected = _within(total, "total", 1.0, 2.0**53)
-    exponent = fitted.guarantee.epsilon / net.count_sensitivity(_account.relation_of(relation))
+    exponent = guarantee.epsilon / net.count_sensitivity(_account.relation_of(relation))
     _check.room(8 * count * sum(math.prod(net._shape(node)) for node in net.nodes), "an array of draws")
     source = generator(rng)
     widest = {node: _source(net, node) for node in net.nodes}
@@ -235,7 +106,7 @@ def drawn(
             left = [axis for axis in axes if axis in family]
             sums = rates.sum(axis=gone).transpose(0, *[1 + left.index(axis) for axis in family])
             cpds[node] = sums / sums.sum(axis=-1, keepdims=True)
-    return NetworkPosterior(fitted, {node: cpds[node] for node in net.nodes})
+    return {node: cpds[node] for node in net.nodes}
 
 
 def _within(value: object, name: str, least: float, greatest: float) -> float:
@@ -245,7 +116,7 @@ def _within(value: object, name: str, least: float, greatest: float) -> float:
     return number
 
 
-def _source(net: DiscreteBayesNet, node: Hashable) -> Hashable:
+def _source(net: Structure, node: Hashable) -> Hashable:
     """Return the measured node whose table has that of `node` in the fewest cells."""
     family = set(net.family(node))
     wider = [other for other in net.measured if family <= set(net.family(other))]

@@ -11,9 +11,9 @@ import numpy as np
 from quincunx import _check
 from quincunx._rng import RandomSource, generator
 from quincunx._types import DataFrame, Floats, Ints
-from quincunx.posterior._fitted import PrivateBayesNet
-from quincunx.posterior._network import DiscreteBayesNet, Nodes
+from quincunx.posterior._network import DiscreteBayesNet, PrivateBayesNet
 from quincunx.posterior._parts import posterior_doc
+from quincunx.posterior._structure import Nodes
 from quincunx.privacy import PrivacyGuarantee, Release
 
 
