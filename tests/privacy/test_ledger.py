@@ -147,7 +147,7 @@ def test_nothing_is_written_where_a_spend_is_refused_or_breaks(path, monkeypatch
     budget.spend(PrivacyGuarantee(0.5))
     with pytest.raises(BudgetExceeded):
         budget.spend(PrivacyGuarantee(0.75))
-    monkeypatch.setattr("quincunx.privacy._budget.json.dumps", lambda facts: 1 / 0)
+    monkeypatch.setattr("quincunx.privacy._book.json.dumps", lambda facts: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         budget.spend(PrivacyGuarantee(0.25))
     monkeypatch.undo()

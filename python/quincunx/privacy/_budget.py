@@ -1,10 +1,9 @@
 """What may be spent, and what has been."""
 
-import json
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
@@ -16,6 +15,7 @@ from quincunx._docs import assembled
 from quincunx._html import table_html
 from quincunx._types import Facts
 from quincunx.privacy import _rational, _relations
+from quincunx.privacy._book import Book
 from quincunx.privacy._composition import Part
 from quincunx.privacy._filters import (
     KINDS,
@@ -52,7 +52,7 @@ _SHOWN = 20
         As for `spend`.
     """,
 )
-class Budget:
+class Budget(Book):
     """The limit of what releases about one user may guarantee together.
 
     Whatever is spent, and however each release is chosen in the light of earlier ones, all releases together are
@@ -119,11 +119,6 @@ class Budget:
         failure: float = 0.0,
     ) -> None:
         self._set(_filter(epsilon, delta, filter, failure), _relations.check(relation), MemoryLedger())
-
-    def _set(self, rule: Filter, relation: Relation, ledger: "MemoryLedger | FileLedger") -> None:
-        self.epsilon, self.delta, self.filter, self.failure = rule.epsilon, rule.delta, rule.kind, rule.failure
-        self.relation = relation
-        self._rule, self._ledger = rule, ledger
 
     @classmethod
     def open(
@@ -251,17 +246,6 @@ class Budget:
         found = self._checked(guarantee)
         cost = cost_of(found, self.filter)
         return self._total(self._record(user, found, lambda account: self._rule.after(account, cost)))
-
-    def _record(self, user: Hashable, guarantee: PrivacyGuarantee, decide: Callable[[Account], Account]) -> Account:
-        return self._ledger.change(user, lambda: json.dumps(guarantee.to_dict()), decide)
-
-    def _checked(self, guarantee: object) -> PrivacyGuarantee:
-        found = getattr(guarantee, "guarantee", guarantee)
-        if not isinstance(found, PrivacyGuarantee):
-            raise TypeError(f"`guarantee` must be a PrivacyGuarantee or have one, got {type(found).__name__}")
-        if found.relation != self.relation:
-            raise TypeError(f"`guarantee` must be about {self.relation}, got {found.relation}")
-        return found
 
     def plan(self, guarantees: Iterable[object], *, user: Hashable = None, delta: float | None = None) -> "Plan":
         """Announce releases and count them all at once, by their exact composition.
@@ -486,11 +470,6 @@ class Budget:
             }
             for user, account in self._ledger.users()
         ]
-
-    def _total(self, account: Account) -> PrivacyGuarantee:
-        epsilon, delta = (self._rule.amount(name, getattr(account, name)) for name in ("epsilon", "delta"))
-        delta = min(delta, 1 - Fraction(1, 2**53))
-        return PrivacyGuarantee(epsilon, delta, relation=self.relation, numerics=account.numerics)
 
     def _repr_html_(self) -> str:
         rows: dict[str, object] = {"epsilon": self.epsilon, "delta": self.delta, "rule": self.filter}

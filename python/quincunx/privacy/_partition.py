@@ -4,20 +4,18 @@ import os
 import threading
 from collections.abc import Hashable, Iterable
 from functools import reduce
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from quincunx import _check
 from quincunx._docs import assembled
 from quincunx._types import Facts
+from quincunx.privacy._book import Book
 from quincunx.privacy._composition import worse
 from quincunx.privacy._filters import Account, BudgetExceeded, cost_of
 from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy._privacy_map import Shift
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, ReplaceOne
 from quincunx.privacy._together import parallel, spread
-
-if TYPE_CHECKING:
-    from quincunx.privacy._budget import Budget
 
 
 @assembled(
@@ -48,10 +46,8 @@ class Partition:
     0.5
     """
 
-    def __init__(self, budget: "Budget", blocks: Iterable[Hashable], by: object, user: Hashable) -> None:
-        from quincunx.privacy._budget import Budget
-
-        if not isinstance(budget, Budget):
+    def __init__(self, budget: Book, blocks: Iterable[Hashable], by: object, user: Hashable) -> None:
+        if not isinstance(budget, Book):
             raise TypeError(f"`budget` must be a Budget, got {type(budget).__name__}")
         _check.fits(blocks, "blocks")
         self._accounts: dict[Hashable, Account] = {}
