@@ -189,6 +189,71 @@ def test_rooms_of_the_python_face_import_only_what_they_may():
                 assert parts[0] not in OPTIONAL, f"{path} imports {module} at its top level"
 
 
+def neighbors() -> dict[str, set[str]]:
+    """Which files each file of the face imports, at any place; what a package hands on is taken from its file."""
+    modules = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        modules[".".join(parts[:-1] if path.name == "__init__.py" else parts)] = path
+    taken = {
+        module: [node for node in ast.walk(parsed(path)) if isinstance(node, ast.ImportFrom)]
+        for module, path in modules.items()
+    }
+    assert all(node.level == 0 for nodes in taken.values() for node in nodes), "a relative import"
+
+    def defining(module: str, name: str) -> str | None:
+        if f"{module}.{name}" in modules:
+            return f"{module}.{name}"
+        if module in modules and modules[module].name == "__init__.py":
+            for node in taken[module]:
+                if node.module != module and any((alias.asname or alias.name) == name for alias in node.names):
+                    return defining(node.module, name)
+        return module if module in modules else None
+
+    found = {
+        module: {defining(node.module, alias.name) for node in nodes for alias in node.names} - {module, None}
+        for module, nodes in taken.items()
+    }
+    for module, path in modules.items():
+        plain = (node for node in ast.walk(parsed(path)) if isinstance(node, ast.Import))
+        found[module] |= {alias.name for node in plain for alias in node.names} & modules.keys() - {module}
+    return found
+
+
+def circles(graph: dict[str, set[str]]) -> set[frozenset[str]]:
+    """The largest sets of at least two in which each reaches each other."""
+
+    def reached(start: str) -> set[str]:
+        seen, todo = set(), [start]
+        while todo:
+            new = graph[todo.pop()] - seen
+            seen |= new
+            todo += new
+        return seen
+
+    after = {name: reached(name) for name in graph}
+    together = {
+        frozenset(other for other in after[name] if name in after[other]) for name in graph if name in after[name]
+    }
+    return {circle for circle in together if len(circle) > 1}
+
+
+# Files of the Python face that import one another, in functions and for type checkers too, and why.
+CIRCLES = {
+    # A method of `Channel` makes the `Symmetrization`, which has the channel before and after.
+    frozenset({"quincunx.leakage._channel", "quincunx.leakage._symmetrization"}),
+}
+
+
+def test_files_of_the_python_face_do_not_import_one_another():
+    graph = neighbors()
+    assert {"quincunx.privacy._guarantee", "quincunx._check"} <= graph["quincunx.leakage._levels"]  # by its package too
+    assert circles(graph) == CIRCLES
+    graph["quincunx.lattices._picture"].add("quincunx.lattices._draw")
+    planted = {f"quincunx.lattices.{name}" for name in ("_picture", "_lattice", "_draw")}
+    assert circles(graph) == {*CIRCLES, frozenset(planted)}
+
+
 def test_importing_the_package_and_its_rooms_loads_nothing_optional():
     rooms = "; ".join(f"import quincunx.{room}" for room in quincunx._ROOMS)
     script = f"import sys, quincunx; {rooms}; print(*(m for m in {sorted(OPTIONAL)} if m in sys.modules))"
