@@ -17,9 +17,8 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._types import Floats
-from quincunx.graphs import AutomorphismGroup
 from quincunx.graphs._graph import IntArray
-from quincunx.leakage import _checks, _symmetry
+from quincunx.leakage import _checks
 from quincunx.leakage._checks import Exact
 from quincunx.leakage._floats import FloatMatrix, Matrix
 from quincunx.privacy._rational import log_upwards, upwards
@@ -195,18 +194,6 @@ class ExactMatrix(Matrix):
         return ExactMatrix(
             tuple(tuple(sum((row[y] for y in column), _NOTHING) for column in columns) for row in self.fractions)
         )
-
-    def averaged(
-        self,
-        group: AutomorphismGroup,
-        words: tuple[int, int] | None,
-        action: IntArray | None,
-        out: Floats | None,
-        threads: int,
-    ) -> "ExactMatrix":
-        if out is not None:
-            raise ValueError("`out` must be left out for an exact channel")
-        return ExactMatrix(_symmetry.average_exact(self.fractions, group, action))
 
     # ---- vulnerability and leakage
 

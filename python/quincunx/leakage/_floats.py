@@ -7,9 +7,8 @@ import numpy.typing as npt
 
 from quincunx import _aside, _check, _core
 from quincunx._types import Floats
-from quincunx.graphs import AutomorphismGroup
 from quincunx.graphs._graph import IntArray
-from quincunx.leakage import _checks, _symmetry
+from quincunx.leakage import _checks
 
 #: Steps after which the capacity is given as far as it is known.
 MOST_STEPS = 20_000
@@ -56,16 +55,6 @@ class FloatMatrix(Matrix):
         for y, guess in enumerate(_core.column_maxima(self.floats, _checks.prior(prior, n))[1].tolist()):
             found[:, guess] += self.floats[:, y]
         return FloatMatrix(found)
-
-    def averaged(
-        self,
-        group: AutomorphismGroup,
-        words: tuple[int, int] | None,
-        action: IntArray | None,
-        out: Floats | None,
-        threads: int,
-    ) -> "FloatMatrix":
-        return FloatMatrix(_symmetry.average(self.floats, group, words, action, out, threads))
 
     # ---- vulnerability and leakage
 

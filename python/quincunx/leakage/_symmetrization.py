@@ -14,6 +14,8 @@ from quincunx.graphs import AutomorphismGroup, Graph, automorphism_group
 from quincunx.graphs._graph import GraphLike, IntArray
 from quincunx.leakage import _checks, _symmetry
 from quincunx.leakage._channel import Channel
+from quincunx.leakage._exact import ExactMatrix
+from quincunx.leakage._floats import FloatMatrix
 
 #: What is proved of a property of the averaged channel.
 PROVED, OPEN, FALSE = "proved", "not guaranteed", "false"
@@ -53,7 +55,11 @@ def symmetrize(
     action = _output_action(output_action, group, channel)
     _checks.prior(prior, channel.n_inputs)
     target = _target(out, channel)
-    entries = channel._entries.averaged(group, words, action, target, workers)
+    entries: ExactMatrix | FloatMatrix
+    if (exact := channel.fractions) is None:
+        entries = FloatMatrix(_symmetry.average(channel.matrix, group, words, action, target, workers))
+    else:
+        entries = ExactMatrix(_symmetry.average_exact(exact, group, action))
     averaged = Channel._trusted(entries, channel._inputs, channel._outputs)
     return Symmetrization(channel, averaged, group, on, prior, action is None, workers)
 
@@ -88,6 +94,8 @@ def _target(out: Floats | None, channel: Channel) -> Floats | None:
         )
     if np.may_share_memory(out, channel.matrix):
         raise ValueError("`out` must not share memory with the channel")
+    if channel.is_exact:
+        raise ValueError("`out` must be left out for an exact channel")
     return out
 
 
