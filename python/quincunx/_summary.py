@@ -54,8 +54,8 @@ class Part:
 
     @property
     def number(self) -> int:
-        """The number of users."""
-        raise NotImplementedError
+        """The number of users: by default what the field `users` says."""
+        return int(vars(self)["users"])
 
     @property
     def protected(self) -> bool:

@@ -114,10 +114,6 @@ class PlainSums(Group, kind="plain_sums"):
     sums = ("users", "first", "second", "log_factorials")
 
     @property
-    def number(self) -> int:
-        return self.users
-
-    @property
     def protected(self) -> bool:
         return False
 
@@ -507,10 +503,6 @@ class ColumnSums(Shares, kind="column_sums"):
     sums = ("columns", "users")
 
     @property
-    def number(self) -> int:
-        return int(self.users)
-
-    @property
     def protected(self) -> bool:
         return self.q > 0
 
@@ -621,10 +613,6 @@ class RecordSums(Part, kind="record_sums"):
     users: int
     totals: tuple[Fraction, ...]
     sums = ("users", "totals")
-
-    @property
-    def number(self) -> int:
-        return self.users
 
     @property
     def protected(self) -> bool:

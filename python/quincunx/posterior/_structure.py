@@ -36,10 +36,6 @@ class FamilyTables(Part, kind="family_tables"):
     sums = ("users", "tables")
 
     @property
-    def number(self) -> int:
-        return self.users
-
-    @property
     def protected(self) -> bool:
         return False
 
