@@ -31,6 +31,17 @@ COMMON = {
     ImportError
         If matplotlib is not installed.
     """,
+    "several_axes": """
+    Returns
+    -------
+    list of matplotlib.axes.Axes
+        The axes drawn on, in their order.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """,
 }
 
 

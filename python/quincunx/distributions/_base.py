@@ -736,19 +736,11 @@ class Distribution:
         tail : float
             Probability left out at each end.
 
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes drawn on.
-
-        Raises
-        ------
+        {axes}
         ValueError
             If a law has more than 10000 values to draw, `kind` is another word, or `tail` is not in (0, 1/2).
         TypeError
             If `ax` is not a matplotlib axes.
-        ImportError
-            If matplotlib is not installed.
 
         Examples
         --------
@@ -787,14 +779,8 @@ class Distribution:
         tail : float
             Probability left out at each end.
 
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes drawn on.
-
-        Raises
-        ------
-        ValueError, TypeError, ImportError
+        {axes}
+        ValueError, TypeError
             As `plot`.
 
         Examples

@@ -52,17 +52,10 @@ class PoissonBlockmodel(InSample):
         The community of most of each actor's expected counts.
     rates_, expected_counts_ : ndarray of shape (n_actors, n_actors)
         Posterior means over all chains; computed when first asked for. The diagonal is what the factors make of it.
-    priors_ : dict
-        Shape and rate of each gamma prior, by the name of its factor: posterior means where `hyperpriors` says that
-        they are learnt. A rate of each row stands there for each of its entries.
-    dispersion_ : float or ndarray
-        Posterior mean of the dispersion of negative binomial counts, over all chains.
+    {learnt}
     draws_ : dict
         The kept draws ``"embedding"`` and ``"interaction"``, with axes (chain, draw, ...).
-    elbo_ : ndarray
-        The ELBO after each iteration of variational inference.
-    n_iter_ : int
-        Sweeps or iterations done.
+    {done}
 
     Notes
     -----

@@ -51,6 +51,19 @@ model_doc = assembled(
     released, y, **how
         As in `fit`.
     """,
+    learnt="""
+    priors_ : dict
+        Shape and rate of each gamma prior, by the name of its factor: posterior means where `hyperpriors` says that
+        they are learnt. A rate of each row stands there for each of its entries.
+    dispersion_ : float or ndarray
+        Posterior mean of the dispersion of negative binomial counts, over all chains.
+    """,
+    done="""
+    elbo_ : ndarray
+        The ELBO after each iteration of variational inference.
+    n_iter_ : int
+        Sweeps or iterations done.
+    """,
     in_nats="""
     y : None
         Not used.

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._docs import sections
 from quincunx._inference import PosteriorEstimator
 from quincunx._sklearn import validation
 from quincunx._types import Axes, DataTree, Floats, SeveralAxes
@@ -18,6 +19,7 @@ from quincunx.factorization._misfit import STATISTICS, Misfit, PredictiveCheck, 
 from quincunx.factorization._posterior import Posterior
 
 
+@sections
 class Results(PosteriorEstimator):
     """The results that all models of this room have."""
 
@@ -130,15 +132,7 @@ class Results(PosteriorEstimator):
         statistics, n_draws
             As for `check_predictive`.
 
-        Returns
-        -------
-        list of matplotlib.axes.Axes
-            One for each statistic.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
+        {several_axes}
         ValueError
             If `ax` does not hold one for each statistic, or as `check_predictive`.
         """
@@ -354,15 +348,7 @@ class Results(PosteriorEstimator):
         n, axis
             As for `top_features`.
 
-        Returns
-        -------
-        list of matplotlib.axes.Axes
-            One for each component.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
+        {several_axes}
         ValueError
             If `ax` does not hold one for each component, or as `top_features`.
         """
@@ -378,15 +364,7 @@ class Results(PosteriorEstimator):
         ax : sequence of matplotlib.axes.Axes, optional
             Where to draw: two, or one for variational inference; a new figure if left out.
 
-        Returns
-        -------
-        list of matplotlib.axes.Axes
-            One for each quantity.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
+        {several_axes}
         ValueError
             If there is no fit, or `ax` has another length.
         """

@@ -65,17 +65,10 @@ class PoissonTensorFactorization(RowTransformer):
         or the core.
     rates_, expected_counts_ : ndarray of the shape of the data
         Posterior means over all chains; computed when first asked for.
-    priors_ : dict
-        Shape and rate of each gamma prior, by the name of its factor: posterior means where `hyperpriors` says that
-        they are learnt. A rate of each row stands there for each of its entries.
-    dispersion_ : float or ndarray
-        Posterior mean of the dispersion of negative binomial counts, over all chains.
+    {learnt}
     draws_ : dict
         The kept draws ``"mode_0"``, ``"mode_1"``, ... and ``"weights"`` or ``"core"``, with axes (chain, draw, ...).
-    elbo_ : ndarray
-        The ELBO after each iteration of variational inference.
-    n_iter_ : int
-        Sweeps or iterations done.
+    {done}
 
     Notes
     -----

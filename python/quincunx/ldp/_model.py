@@ -59,6 +59,25 @@ from quincunx.ldp._problem import (
 from quincunx.ldp.priors import HalfNormal, Normal, Prior
 from quincunx.privacy._law import Noise, from_json, to_json
 
+
+def _fitted(to: str) -> str:
+    """Return what methods that fit end with."""
+    return f"""
+    executor : concurrent.futures.Executor, optional
+        Where each chain is one task.
+
+    Returns
+    -------
+    self
+        {to}
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument or a parameter is not what it should be.
+    """
+
+
 #: What the models' docstrings have in common.
 model_doc = assembled(
     settings="""
@@ -72,19 +91,7 @@ model_doc = assembled(
     x_bound : float, optional
         The norm to which clients clip x where the mechanism does not say it: for the warning alone.
     """,
-    fitted="""
-    executor : concurrent.futures.Executor, optional
-        Where each chain is one task.
-
-    Returns
-    -------
-    self
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument or a parameter is not what it should be.
-    """,
+    fitted=_fitted("Fitted to these users."),
     summarized="""
     unsafe : bool
         Whether a summary of data without noise may be pickled.
@@ -99,20 +106,7 @@ model_doc = assembled(
     ValueError, TypeError
         If an argument is not what it should be, or the likelihood of the reports has no sums of fixed size.
     """,
-    more="""
-    executor : concurrent.futures.Executor, optional
-        Where each chain is one task.
-
-    Returns
-    -------
-    self
-        Fitted to all users since the last `fit`, and those of that.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument or a parameter is not what it should be.
-    """,
+    more=_fitted("Fitted to all users since the last `fit`, and those of that."),
     total="""
     **parameters : array_like
         The parameters by name.

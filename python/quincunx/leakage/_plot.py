@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@sections
 def plot_symmetrization(
     symmetrization: Symmetrization, ax: Sequence[Axes] | None = None, *, cmap: str = "viridis"
 ) -> Sequence[Axes]:
@@ -38,14 +39,7 @@ def plot_symmetrization(
     cmap : str
         Name of the color map.
 
-    Returns
-    -------
-    sequence of matplotlib.axes.Axes
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
+    {several_axes}
     TypeError
         If `symmetrization` is not a Symmetrization.
     ValueError
