@@ -9,7 +9,7 @@ import pytest
 from quincunx import _core
 from quincunx.factorization import PoissonBlockmodel, PoissonFactorization
 from quincunx.factorization._data import Data
-from quincunx.factorization._rows import flat_priors, laws_of_rows, rows_of
+from quincunx.factorization._rows import flat_priors, laws_of_rows
 from quincunx.factorization._stochastic import step
 from quincunx.privacy import privatize
 
@@ -87,8 +87,8 @@ def test_batches_add_up_to_all_rows_and_steps_are_shares_of_the_way(kind):
     for part in np.array_split(np.random.default_rng(1).permutation(30), 4):
         own = [(entry.reshape(30, 3)[part] if entry.size > 1 else entry) for entry in priors[0]]
         laws = rows[0][part], rows[1][part]
-        there, _ = step(rows_of(data, part), columns, [tuple(own), priors[1]], laws, 2.5, 1.0, 1)
-        here, _ = step(rows_of(data, part), columns, [tuple(own), priors[1]], laws, 2.5, 0.3, 1)
+        there, _ = step(data.of_rows(part), columns, [tuple(own), priors[1]], laws, 2.5, 1.0, 1)
+        here, _ = step(data.of_rows(part), columns, [tuple(own), priors[1]], laws, 2.5, 0.3, 1)
         np.testing.assert_allclose(here[0], 0.7 * columns[0] + 0.3 * there[0], rtol=1e-13)
         if "dirichlet" not in kind:
             np.testing.assert_allclose(here[1], 0.7 * columns[1] + 0.3 * there[1], rtol=1e-13)

@@ -55,13 +55,13 @@ class Data:
         """The shape of the values."""
         return self.values.shape
 
-    def between(self, first: int, last: int) -> "Data":
-        """Return the rows between two of the table whose columns are the last axis, without a copy."""
+    def of_rows(self, which: slice | npt.NDArray[np.intp]) -> "Data":
+        """Return some rows of the table whose columns are the last axis; those of a slice without a copy."""
 
-        def cut(table: Array) -> Array:
-            return table.reshape(-1, self.shape[-1])[first:last] if table.ndim else table
+        def some(table: Array) -> Array:
+            return table.reshape(-1, self.shape[-1])[which] if table.ndim else table
 
-        return Data(cut(self.values), cut(self.alpha), None if self.held_out is None else cut(self.held_out))
+        return Data(some(self.values), some(self.alpha), None if self.held_out is None else some(self.held_out))
 
     @property
     def observed(self) -> npt.NDArray[np.bool_]:

@@ -225,7 +225,7 @@ def _over_rows(
     for first in range(0, number, step):
         rows = first, min(first + step, number)
         inside = slice(*np.searchsorted(cells, [cols * row for row in rows]))
-        part = data.between(*rows)
+        part = data.of_rows(slice(*rows))
         expected = np.zeros(part.values.size)
         for draw, state in enumerate(draws):
             all_rates = problem.rates(state, threads, rows)

@@ -69,18 +69,9 @@ def edges_of(problem: Problem, number: int) -> list[tuple[int, int]]:
 
 def rows_of(problem: Problem, i: int, edge: tuple[int, int]) -> Problem:
     """Return the problem of the i-th part of the rows of a matrix; its column factor is the same."""
-    data, layout = problem.data, problem.layout
-    first, last = edge
-
-    def cut(table: Array) -> Array:
-        return np.ascontiguousarray(table[first:last])
-
-    if isinstance(data, Parts):
-        part: Data = data.part(i, edge)
-    else:
-        held_out = None if data.held_out is None else cut(data.held_out)
-        part = Data(cut(data.values), cut(data.alpha) if data.alpha.ndim else data.alpha, held_out)
-    return resized(problem, part, slice(first, last), last - first, layout.n_components)
+    data, rows = problem.data, slice(*edge)
+    part = data.part(i, edge) if isinstance(data, Parts) else data.of_rows(rows)
+    return resized(problem, part, rows, edge[1] - edge[0], problem.layout.n_components)
 
 
 def resized(problem: Problem, data: Data, rows: slice, number: int, width: int) -> Problem:

@@ -9,7 +9,6 @@ total, and is done when it stands still, whatever the others do.
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _core
 from quincunx._types import Floats
@@ -79,7 +78,7 @@ def laws_of_rows(
             if not len(here):
                 break
             left = [(own[0][here], own[1][here]), priors[1]]
-            ascent = ascent_of_rows(rows_of(table, here), columns, left, of_counts, (shape[here], rate[here]))
+            ascent = ascent_of_rows(table.of_rows(here), columns, left, of_counts, (shape[here], rate[here]))
     return shape, rate
 
 
@@ -101,13 +100,6 @@ def ascent_of_rows(
         ascent.set_dispersion(of_counts)
     ascent.set_factors([laws, columns])
     return ascent
-
-
-def rows_of(table: Data, chosen: npt.NDArray[np.intp]) -> Data:
-    """Return some rows of a table."""
-    alpha = table.alpha[chosen] if table.alpha.ndim else table.alpha
-    held_out = None if table.held_out is None else table.held_out[chosen]
-    return Data(table.values[chosen], alpha, held_out)
 
 
 def row_prior(part: Floats, rows: int, width: int) -> Floats:

@@ -28,7 +28,7 @@ from quincunx._inference import Arrays, Report, Run, Schedule
 from quincunx._types import Floats
 from quincunx.factorization._data import Data
 from quincunx.factorization._parts import Parts
-from quincunx.factorization._rows import Laws, ascent_of_rows, flat_priors, laws_of_rows, rows_of
+from quincunx.factorization._rows import Laws, ascent_of_rows, flat_priors, laws_of_rows
 
 #: Rounds of ten iterations that the rows of a batch get at the most, and how still they are then.
 _ROUNDS, _TOLERANCE = 3, 1e-3
@@ -135,7 +135,7 @@ class StochasticSampler:
             data, (first, last) = self._part(int(part))
             order = rng.permutation(last - first)
             for rows in np.array_split(order, -(-len(order) // self._batches.size)):
-                yield rows_of(data, np.sort(rows)), first + np.sort(rows)
+                yield data.of_rows(np.sort(rows)), first + np.sort(rows)
 
     @property
     def _number(self) -> int:
