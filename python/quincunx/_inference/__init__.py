@@ -1,12 +1,10 @@
 """What all rooms that infer a posterior share: runs of samplers, draws by name, diagnostics, files, the estimator base.
 
-A room says what it works on (a `Problem`), and how one run of it is sampled (a `Sampler`; for a chain of the core,
-`ChainSampler`). This package runs them here or on an executor, and makes of their draws what users see. It lies below
-all rooms and knows none.
+A room says what it works on (a `Problem`), and how one run of it is sampled (a `Sampler`). This package runs them here
+or on an executor, and makes of their draws what users see. It lies below all rooms and knows none.
 """
 
 from quincunx._inference._archive import decode, encode
-from quincunx._inference._chain import ChainSampler
 from quincunx._inference._datatree import datatree
 from quincunx._inference._diagnostics import complaint_of, complaints, diagnose, warn_of
 from quincunx._inference._drive import Callback, Stopped, run_here, run_on
@@ -22,7 +20,6 @@ __all__ = [
     "Arrays",
     "Backend",
     "Callback",
-    "ChainSampler",
     "Facts",
     "Floats",
     "Parametrized",

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from quincunx import _check, _core
-from quincunx._inference import Arrays, ChainSampler, Report, Run, Sampler, Schedule
+from quincunx._inference import Arrays, Report, Run, Sampler, Schedule
 from quincunx._types import Array, Floats
 from quincunx.factorization._data import Data
 from quincunx.factorization._dispersion import Dispersion, Shapes
@@ -142,17 +142,52 @@ def _with_prefix(name: str, state: Arrays) -> list[Array]:
     return [state[key] for i in range(len(state)) if (key := f"{name}_{i}") in state]
 
 
-class GibbsSampler(ChainSampler):
-    """A Gibbs chain that continues a run; its state is ``factor_i`` and, with ``"bessel"``, ``noise_i``."""
-
-    draw_statistics: ClassVar[tuple[str, ...]] = ("log_likelihood",)
-    step_statistics: ClassVar[tuple[str, ...]] = ("total_rate", "total_count")
-    whole: ClassVar[frozenset[str]] = frozenset({"total_count"})
+class Record:
+    """What a chain keeps, in arrays made once: draws with their log-likelihoods, and of each sweep its totals."""
 
     def __init__(self, problem: Problem, run: Run, schedule: Schedule) -> None:
-        self._problem = problem
+        self._run = run
+        draws = len(run.kept) + schedule.kept_after(run.iteration)
+        steps = max(schedule.until, run.iteration)
+        earlier = run.draws or [np.empty((0, *variable.shape)) for variable in problem.variables]
+        self.draws = [_longer(part, draws) for part in earlier]
+        self.kept = _longer(run.kept, draws)
+        self.log_likelihood = _longer(run.draw_statistics.get("log_likelihood", np.empty(0)), draws)
+        self.total_rate, self.total_count = (
+            _longer(np.asarray(run.step_statistics.get(name, ()), dtype=np.float64), steps)
+            for name in ("total_rate", "total_count")
+        )
+
+    def run(self, draws: int, steps: int, state: Arrays) -> Run:
+        """Return the run after so many draws and sweeps, from which the state goes on."""
+        return replace(
+            self._run,
+            iteration=steps,
+            state=state,
+            draws=[part[:draws] for part in self.draws],
+            kept=self.kept[:draws],
+            draw_statistics={"log_likelihood": self.log_likelihood[:draws]},
+            step_statistics={
+                "total_rate": self.total_rate[:steps],
+                "total_count": self.total_count[:steps].astype(np.int64),
+            },
+        )
+
+
+class GibbsSampler:
+    """A Gibbs chain that continues a run; its state is ``factor_i`` and, with ``"bessel"``, ``noise_i``.
+
+    The core writes the record by way of a trace. An interrupt may come between any two lines: the core counts what
+    is in the arrays, so that nothing is lost.
+    """
+
+    #: Turns in which several chains advance, so that all have come equally far when they are stopped.
+    rounds: ClassVar[int] = 64
+
+    def __init__(self, problem: Problem, run: Run, schedule: Schedule) -> None:
+        self._problem, self._schedule = problem, schedule
         fixed = [factor.fixed for factor in problem.layout.factors]
-        chain = self._gibbs = _core.GibbsChain(*problem.arguments(run), run.key, fixed)
+        chain = self._chain = _core.GibbsChain(*problem.arguments(run), run.key, fixed)
         if problem.dispersion is not None:
             shapes, prior = problem.dispersion.arguments()
             chain.set_dispersion((shapes[0], run.state.get("dispersion", shapes[1])), prior)
@@ -163,14 +198,69 @@ class GibbsSampler(ChainSampler):
             chain.iteration = run.iteration
             if problem.method == "bessel" and (noise := _with_prefix("noise", run.state)):
                 chain.set_noise(noise)
-        super().__init__(chain, problem.variables, run, schedule)
+        record = self._record = Record(problem, run, schedule)
+        self._trace = _core.Trace(
+            [part.reshape(-1) for part in record.draws],
+            record.kept,
+            [record.log_likelihood],
+            [record.total_rate, record.total_count],
+            (len(run.kept), run.iteration),
+        )
 
-    def state(self) -> Arrays:
-        """Return the factors, the counts of noise, the shapes of overdispersed counts and priors that are learnt."""
-        shapes = self._gibbs.dispersion()
-        own = {} if shapes is None else {"dispersion": shapes}
-        own |= _priors(self._problem, self._gibbs)
-        return _numbered("factor", self._gibbs.factors()) | _numbered("noise", self._gibbs.noise()) | own
+    @property
+    def iteration(self) -> int:
+        """Sweeps done."""
+        return self._chain.iteration
+
+    @property
+    def left(self) -> int:
+        """Sweeps to do."""
+        return max(0, self._schedule.until - self.iteration)
+
+    def advance(self, steps: int, report: Report | None) -> bool:
+        """Do a number of sweeps; what is done and kept before an exception stays."""
+        threads = _check.threads(self._schedule.threads)
+        start = self.iteration
+        end = start + steps
+        for stage, keep_every in ((min(end, self._schedule.n_warmup), 0), (end, self._schedule.thin)):
+            if (now := self.iteration) < stage:
+                hear = report and _part(report, now - start, stage - now, steps)
+                self._chain.run(stage - now, keep_every, threads, hear, self._trace)
+        return False
+
+    def statistics(self) -> dict[str, float | None]:
+        """Return what a callback hears of the last sweep; None for the likelihood at a sweep that was not kept."""
+        (draw, step), record = self._trace.filled, self._record
+        kept = draw > 0 and record.kept[draw - 1] == step
+        return {
+            "total_rate": float(record.total_rate[step - 1]),
+            "total_count": int(record.total_count[step - 1]),
+            "log_likelihood": float(record.log_likelihood[draw - 1]) if kept else None,
+        }
+
+    def results(self) -> list[Run]:
+        """Return the run as far as it came, with the shapes of overdispersed counts and the priors that are learnt."""
+        chain = self._chain
+        state = _numbered("factor", chain.factors()) | _numbered("noise", chain.noise())
+        if (shapes := chain.dispersion()) is not None:
+            state["dispersion"] = shapes
+        return [self._record.run(*self._trace.filled, state | _priors(self._problem, chain))]
+
+
+def _longer(part: Array, length: int) -> Array:
+    """Return a new array that begins like the given one and has room for more."""
+    whole = np.empty((length, *part.shape[1:]), dtype=part.dtype)
+    whole[: len(part)] = part
+    return whole
+
+
+def _part(report: Report, before: int, steps: int, total: int) -> Report:
+    """Return what hears of the progress of some steps that are a part of more."""
+
+    def hear(done: int, whole: int) -> None:
+        report(before * max(whole, 1) + steps * done, total * max(whole, 1))
+
+    return hear
 
 
 class AscentSampler:

@@ -18,12 +18,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._inference import Array, Arrays, Backend, Floats, Report, Run, Schedule
 from quincunx._inference import _shards as shards
-from quincunx.factorization._chains import Problem
+from quincunx.factorization._chains import Problem, Record
 from quincunx.factorization._data import Data
 from quincunx.factorization._row_shards import Lasting, RowShard, ShardData, edges_of, resized, rows_of, together
 
@@ -91,14 +90,9 @@ class GibbsShard(RowShard):
 class _Columns:
     """A chain as the client has it: the columns' factor, and what was kept."""
 
-    run: Run
     chain: _core.GibbsChain
     right: Floats
-    draws: list[Array]
-    kept: npt.NDArray[np.int64]
-    log_likelihood: Floats
-    total_rate: Floats
-    total_count: Floats
+    record: Record
     filled: int
 
     @property
@@ -158,27 +152,7 @@ class ShardedGibbs:
         if run.state:
             chain.set_factors([chain.factors()[0], run.state["factor_1"]])
         chain.iteration = run.iteration
-        draws = len(run.kept) + self._schedule.kept_after(run.iteration)
-        steps = max(self._schedule.until, run.iteration)
-
-        def room(earlier: Any, shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
-            found = np.empty(shape, dtype)
-            found[: len(earlier)] = earlier
-            return found
-
-        tables = run.draws or [np.empty((0, *factor.shape)) for factor in problem.layout.factors]
-        of_steps = [room(run.step_statistics.get(name, ()), (steps,)) for name in ("total_rate", "total_count")]
-        return _Columns(
-            run,
-            chain,
-            chain.factors()[1],
-            [room(table, (draws, *table.shape[1:])) for table in tables],
-            room(run.kept, (draws,), np.int64),
-            room(run.draw_statistics.get("log_likelihood", ()), (draws,)),
-            of_steps[0],
-            of_steps[1],
-            len(run.kept),
-        )
+        return _Columns(chain, chain.factors()[1], Record(problem, run, self._schedule), len(run.kept))
 
     def iterations(self) -> list[int]:
         """Return how many sweeps of each run are done."""
@@ -237,7 +211,7 @@ class ShardedGibbs:
             rate = one.chain.redraw_columns(tallies[i], sums[i], held[i], self._threads)
             one.right = one.chain.factors()[1]
             step = one.chain.iteration
-            one.total_rate[step - 1], one.total_count[step - 1] = rate, tallies[i].sum()
+            one.record.total_rate[step - 1], one.record.total_count[step - 1] = rate, tallies[i].sum()
             if step > self._schedule.n_warmup and step % self._schedule.thin == 0:
                 kept[i] = one.right
         if kept:
@@ -248,12 +222,12 @@ class ShardedGibbs:
         of_shards = self._backend.call("draw", kept)
         for i, right in kept.items():
             one = self._chains[i]
-            place = one.filled
+            place, record = one.filled, one.record
             for (first, last), shard in zip(self._edges, of_shards, strict=True):
-                one.draws[0][place, first:last] = shard[i][1]
-            one.draws[1][place] = right
-            one.kept[place] = one.chain.iteration
-            one.log_likelihood[place] = shards.exact(shard[i][0] for shard in of_shards)[0]
+                record.draws[0][place, first:last] = shard[i][1]
+            record.draws[1][place] = right
+            record.kept[place] = one.chain.iteration
+            record.log_likelihood[place] = shards.exact(shard[i][0] for shard in of_shards)[0]
             one.filled += 1
 
     def statistics(self) -> dict[str, float | None]:
@@ -267,19 +241,7 @@ class ShardedGibbs:
         return [self._run(one, parts) for one, parts in zip(self._chains, shards_of_chains, strict=True)]
 
     def _run(self, one: _Columns, parts: Sequence[tuple[int, Floats, list[Array]]]) -> Run:
-        step, filled = one.chain.iteration, one.filled
         state: Arrays = {"factor_0": np.concatenate([factor for _, factor, _ in parts]), "factor_1": one.right}
         for side, noise in enumerate(zip(*(noise for _, _, noise in parts), strict=True)):
             state[f"noise_{side}"] = np.concatenate(noise)
-        return replace(
-            one.run,
-            iteration=step,
-            state=state,
-            draws=[draws[:filled] for draws in one.draws],
-            kept=one.kept[:filled],
-            draw_statistics={"log_likelihood": one.log_likelihood[:filled]},
-            step_statistics={
-                "total_rate": one.total_rate[:step],
-                "total_count": one.total_count[:step].astype(np.int64),
-            },
-        )
+        return one.record.run(one.filled, one.chain.iteration, state)
