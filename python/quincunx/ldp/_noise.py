@@ -77,9 +77,9 @@ def sigmas(noise: Noise | None, dimension: int) -> Floats:
     return np.full(dimension, noise.deviations)
 
 
-def single_sigma(noise: Noise | None, what: str = "number") -> float:
+def single_sigma(noise: Noise | None) -> float:
     """Return the one standard deviation of normal noise; 0 without noise."""
-    return one_of(np.asarray(noise.deviations if isinstance(noise, GaussianNoise) else 0.0), what)
+    return one_of(np.asarray(noise.deviations if isinstance(noise, GaussianNoise) else 0.0), "number")
 
 
 def one_of(deviations: Floats, what: str) -> float:
