@@ -204,12 +204,14 @@ def test_what_a_sampler_raises_is_an_error_and_leaves_the_earlier_fit(monkeypatc
 
 def test_short_and_divergent_chains_are_warned_of():
     posterior = Normal(random_state=1).fit()._posterior
+    posterior.complaint = lambda: inference.complaint_of(posterior.scalars(), "draw more", divergences=3)
     with pytest.warns(errors.ConvergenceWarning, match=r"effective draws .*; 3 transitions .* diverged: draw more"):
-        inference.warn_of(posterior.scalars(), "draw more", divergences=3)
+        posterior.warn()
     fine = {"place": np.random.default_rng(1).normal(size=(4, 1000))}
+    posterior.complaint = lambda: inference.complaint_of(fine, "draw more")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        inference.warn_of(fine, "draw more")
+        posterior.warn()
     assert inference.complaints({"place": (np.nan, np.nan)}) == []
 
 

@@ -6,12 +6,12 @@ or on an executor, and makes of their draws what users see. It lies below all ro
 
 from quincunx._inference._archive import decode, encode
 from quincunx._inference._datatree import datatree
-from quincunx._inference._diagnostics import complaint_of, complaints, diagnose, warn_of
-from quincunx._inference._drive import Callback, Stopped, run_here, run_on
+from quincunx._inference._diagnostics import complaint_of, complaints, diagnose
+from quincunx._inference._drive import Callback
 from quincunx._inference._estimator import PosteriorEstimator
 from quincunx._inference._parameters import Parametrized, parameters
 from quincunx._inference._posterior import Posterior
-from quincunx._inference._runs import Arrays, Problem, Report, Run, Sampler, Schedule, Variable, keys
+from quincunx._inference._runs import Arrays, Problem, Report, Run, Sampler, Schedule, Variable
 from quincunx._inference._shards import Backend, ShardLost
 from quincunx._types import Array, Facts, Floats
 
@@ -31,7 +31,6 @@ __all__ = [
     "Sampler",
     "Schedule",
     "ShardLost",
-    "Stopped",
     "Variable",
     "complaint_of",
     "complaints",
@@ -39,9 +38,5 @@ __all__ = [
     "decode",
     "diagnose",
     "encode",
-    "keys",
     "parameters",
-    "run_here",
-    "run_on",
-    "warn_of",
 ]

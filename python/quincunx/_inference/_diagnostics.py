@@ -1,6 +1,5 @@
-"""Diagnostics of chains by ArviZ: R-hat, effective sample sizes, divergences, and the warnings they give."""
+"""Diagnostics of chains by ArviZ: R-hat, effective sample sizes, divergences, and what is wrong with them."""
 
-import warnings
 from collections.abc import Mapping
 from importlib.util import find_spec
 
@@ -8,7 +7,6 @@ import numpy as np
 
 from quincunx._optional import require
 from quincunx._types import Floats
-from quincunx.errors import ConvergenceWarning
 
 #: Above this R-hat, or below this number of effective draws, a warning is given (Vehtari et al. 2021, section 4).
 MAX_RHAT, MIN_ESS = 1.01, 400
@@ -50,9 +48,3 @@ def complaint_of(scalars: Mapping[str, Floats], advice: str, *, divergences: int
     diagnostics = diagnose(scalars) if find_spec("arviz_stats") is not None else {}
     found = complaints(diagnostics, divergences)
     return "; ".join(found) + f": {advice}" if found else None
-
-
-def warn_of(scalars: Mapping[str, Floats], advice: str, *, divergences: int = 0, stacklevel: int = 3) -> None:
-    """Warn by these words, if there are any."""
-    if (message := complaint_of(scalars, advice, divergences=divergences)) is not None:
-        warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)

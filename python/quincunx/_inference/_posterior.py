@@ -1,5 +1,6 @@
 """What the runs of a fit amount to: draws by name, and their diagnostics."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Generic
 
@@ -8,6 +9,7 @@ import numpy as np
 from quincunx._inference._diagnostics import diagnose
 from quincunx._inference._runs import P, Run
 from quincunx._types import Array, Floats
+from quincunx.errors import ConvergenceWarning
 
 
 class Posterior(Generic[P]):
@@ -61,6 +63,15 @@ class Posterior(Generic[P]):
     def scalars(self) -> dict[str, Floats]:
         """Return the scalars that chains are judged by, each of shape (n_chains, n_draws)."""
         raise NotImplementedError
+
+    def complaint(self) -> str | None:
+        """Return what is wrong with the runs, if anything is."""
+        raise NotImplementedError
+
+    def warn(self, stacklevel: int = 3) -> None:
+        """Warn of what is wrong."""
+        if (message := self.complaint()) is not None:
+            warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)
 
     def diagnostics(self) -> dict[str, tuple[float, float]]:
         """Return R-hat and the bulk effective sample size of each scalar; a single chain is judged by its halves."""

@@ -1,6 +1,5 @@
 """What the runs of a fit amount to: draws, means, diagnostics, and the DataTree that ArviZ works on."""
 
-import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -10,7 +9,6 @@ from quincunx import _check, _core
 from quincunx import _inference as inference
 from quincunx._inference import Run
 from quincunx._types import Array, DataTree, Facts, Floats
-from quincunx.errors import ConvergenceWarning
 from quincunx.factorization import _groups
 from quincunx.factorization._align import best_order
 from quincunx.factorization._chains import Problem, gammas
@@ -260,11 +258,6 @@ class Posterior(inference.Posterior[Problem]):
         if self.best.converged:
             return None
         return f"the ELBO still changes by more than `tol` after {self.best.iteration} iterations: raise `max_iter`"
-
-    def warn(self) -> None:
-        """Warn of what is wrong."""
-        if (message := self.complaint()) is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
     def scalars(self) -> dict[str, Floats]:
         """Return what does not depend on labels: the total rate of all sweeps, the likelihood of the kept ones."""

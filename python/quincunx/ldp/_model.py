@@ -368,7 +368,7 @@ class PrivateModel(PosteriorEstimator):
         self._fit_or_restore(work)
         self.__dict__.pop("_total", None)
         if not self._quiet:
-            self._posterior.warn()
+            self._posterior.warn(stacklevel=4)
         return self
 
     def _fixed_settings(self) -> Facts:

@@ -10,7 +10,7 @@ import numpy as np
 
 from quincunx import _check, _core
 from quincunx._core import LdpLikelihood
-from quincunx._inference import Array, Floats, Posterior, Report, Run, Sampler, Variable, diagnose, warn_of
+from quincunx._inference import Array, Floats, Posterior, Report, Run, Sampler, Variable, complaint_of, diagnose
 from quincunx.ldp._groups import Group
 
 #: What the core says of each draw.
@@ -212,17 +212,15 @@ class Chains(_Together):
 
     def _longer(self, run: Run, drawn: dict[str, Array]) -> Run:
         number, first = len(drawn["lp"]), run.iteration + self._schedule.n_warmup
-        fresh = self._problem.split(drawn["naturals"].reshape(number, sum(self._problem.sizes)))
-        earlier = run.draws or [part[:0] for part in fresh]
-        before = run.draw_statistics or {name: drawn[name][:0] for name in STATISTICS}
-        return Run(
+        fresh = Run(
             run.key,
             first + number,
             {"last": drawn["last"]} if number else run.state,
-            [np.concatenate(pair) for pair in zip(earlier, fresh, strict=True)],
-            np.concatenate([run.kept, np.arange(first + 1, first + number + 1)]),
-            {name: np.concatenate([before[name], drawn[name]]) for name in STATISTICS},
+            self._problem.split(drawn["naturals"].reshape(number, sum(self._problem.sizes))),
+            np.arange(first + 1, first + number + 1),
+            {name: drawn[name] for name in STATISTICS},
         )
+        return fresh.after(run)
 
 
 def _key(run: Run) -> list[int]:
@@ -255,11 +253,12 @@ class PosteriorDraws(Posterior[Problem]):
                 found[f"{name}[{index}]" if index else name] = flat[:, :, i]
         return found
 
-    def warn(self) -> None:
-        """Warn of chains that do not agree, are short or diverged; computed posteriors have no chains."""
-        if not self.problem.quadrature:
-            diverged = sum(int(run.diverging.sum()) for run in self.with_draws)
-            warn_of(self.scalars(), "raise `n_draws` or `n_warmup`", divergences=diverged, stacklevel=4)
+    def complaint(self) -> str | None:
+        """Return what is wrong: chains that do not agree, are short or diverged; computed posteriors have no chains."""
+        if self.problem.quadrature:
+            return None
+        diverged = sum(int(run.diverging.sum()) for run in self.with_draws)
+        return complaint_of(self.scalars(), "raise `n_draws` or `n_warmup`", divergences=diverged)
 
     def summary(self) -> dict[str, dict[str, float]]:
         """Return mean, spread, quantiles and diagnostics of each number."""
