@@ -69,10 +69,14 @@ sections = assembled()
 def _fill(thing: object, parts: dict[str, str]) -> None:
     """Put the parts into the docstring of a class, a function or a property."""
     if isinstance(text := getattr(thing, "__doc__", None), str) and "{" in text:  # none under `python -OO`
-        lines = text.split("\n")
-        filled = [_part(line, parts) for line in lines]
-        if filled != lines:
-            thing.__doc__ = "\n".join(filled)
+        filled = _filled(text, parts)
+        if filled != text:
+            thing.__doc__ = filled
+
+
+def _filled(text: str, parts: dict[str, str]) -> str:
+    """Return a text with the parts that its lines name; a part may name others."""
+    return "\n".join(_part(line, parts) for line in text.split("\n"))
 
 
 def _part(line: str, parts: dict[str, str]) -> str:
@@ -80,7 +84,8 @@ def _part(line: str, parts: dict[str, str]) -> str:
     name = line.strip()
     if not (name.startswith("{") and name.endswith("}") and name[1:-1] in parts):
         return line
-    return textwrap.indent(textwrap.dedent(parts[name[1:-1]]).strip("\n"), line[: line.index("{")])
+    part = _filled(textwrap.dedent(parts[name[1:-1]]).strip("\n"), parts)
+    return textwrap.indent(part, line[: line.index("{")])
 
 
 def _name_options(function: FunctionType) -> None:

@@ -85,7 +85,7 @@ def test_estimates_are_unbiased_and_have_their_variance_by_enumeration(mechanism
 @pytest.mark.parametrize(("k", "buckets"), [(5, 3), (7, 2), (4, 6)])
 def test_local_hashing_by_enumeration_of_all_functions_over_a_small_field(monkeypatch, k, buckets):
     prime = 11
-    monkeypatch.setattr("quincunx.privacy._supports.PRIME", prime)
+    monkeypatch.setattr("quincunx.privacy._local_hashing.PRIME", prime)
     law = LocalHashing(1.1, k, buckets).noise
     law = type(law)(k, buckets, law.miss)
     pairs = np.array(list(itertools.product(range(prime**2), range(buckets))))

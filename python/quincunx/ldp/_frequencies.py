@@ -17,7 +17,7 @@ from quincunx.ldp._groups import Group
 from quincunx.ldp._histogram import HistogramModel
 from quincunx.ldp._noise import MechanismLike, noise_of, split
 from quincunx.ldp._problem import Block, likelihood
-from quincunx.privacy._response import on_simplex
+from quincunx.privacy._categorical import on_simplex
 from quincunx.privacy._supports import SupportNoise
 from quincunx.privacy.noise import GeneralizedRandomizedResponseNoise, UnaryEncodingNoise
 

@@ -14,7 +14,9 @@ from quincunx.privacy._filters import BudgetExceeded, Share
 from quincunx.privacy._gaussian import GaussianMechanism
 from quincunx.privacy._geometric import GeometricMechanism
 from quincunx.privacy._guarantee import PrivacyGuarantee
+from quincunx.privacy._hadamard_response import HadamardResponse
 from quincunx.privacy._laplace import LaplaceMechanism
+from quincunx.privacy._local_hashing import LocalHashing
 from quincunx.privacy._losses import LossDistribution
 from quincunx.privacy._memoized import MemoizedUnaryEncoding
 from quincunx.privacy._partition import Partition
@@ -23,7 +25,7 @@ from quincunx.privacy._quantile import quantile
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
 from quincunx.privacy._release import Release
 from quincunx.privacy._response import GeneralizedRandomizedResponse, RandomizedResponse
-from quincunx.privacy._supports import HadamardResponse, LocalHashing, SubsetSelection
+from quincunx.privacy._subset_selection import SubsetSelection
 from quincunx.privacy._together import parallel, subsampled
 from quincunx.privacy._unary_encoding import UnaryEncoding
 

@@ -16,11 +16,13 @@ from quincunx.privacy._audit import audit
 from quincunx.privacy._discrete_gaussian import DiscreteGaussianMechanism
 from quincunx.privacy._gaussian import GaussianMechanism
 from quincunx.privacy._geometric import GeometricMechanism
+from quincunx.privacy._hadamard_response import HadamardResponse
 from quincunx.privacy._laplace import LaplaceMechanism
+from quincunx.privacy._local_hashing import LocalHashing
 from quincunx.privacy._mechanism import Mechanism
 from quincunx.privacy._release import Release
 from quincunx.privacy._response import GeneralizedRandomizedResponse, RandomizedResponse
-from quincunx.privacy._supports import HadamardResponse, LocalHashing, SubsetSelection
+from quincunx.privacy._subset_selection import SubsetSelection
 from quincunx.privacy._unary_encoding import UnaryEncoding
 
 #: Mechanisms by the names that their releases have in files.

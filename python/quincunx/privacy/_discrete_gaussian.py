@@ -12,14 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._docs import sections
 from quincunx._types import Floats
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._calibration import gaussian_sigma
 from quincunx.privacy._curves import Curve, Pair
 from quincunx.privacy._guarantee import guarantee_of
 from quincunx.privacy._law import Accuracy, WholeNoise, whole_bounds
-from quincunx.privacy._mechanism import Mechanism, release_doc
+from quincunx.privacy._mechanism import Mechanism, mechanism_doc
 from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
@@ -147,7 +146,7 @@ class DiscreteGaussian(Curve):
         return _rational.upwards(self.rho * Fraction(order))
 
 
-@sections
+@mechanism_doc
 class DiscreteGaussianMechanism(Mechanism):
     """Discrete Gaussian noise on whole numbers: ``P(z | x)`` proportional to ``exp(-(z - x)**2 / (2 variance))``.
 
@@ -302,7 +301,6 @@ class DiscreteGaussianMechanism(Mechanism):
     def _sampler(self) -> _core.DiscreteGaussianNoise:
         return _core.DiscreteGaussianNoise(self._variance.numerator, self._variance.denominator)
 
-    @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Add noise to whole numbers.
 

@@ -13,14 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._docs import sections
 from quincunx._types import Floats, Index
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._calibration import gaussian_sigma
 from quincunx.privacy._curves import Gaussian
 from quincunx.privacy._guarantee import guarantee_of
 from quincunx.privacy._law import UPWARDS, Accuracy, Noise, each, read_only, step_of
-from quincunx.privacy._mechanism import Mechanism, release_doc
+from quincunx.privacy._mechanism import Mechanism, mechanism_doc
 from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift, unknown
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
@@ -170,7 +169,7 @@ class GaussianNoise(Noise):
         return replace(self, scales=chosen)
 
 
-@sections
+@mechanism_doc
 class GaussianMechanism(Mechanism):
     """Gaussian noise on real numbers or vectors, on a grid.
 
@@ -362,7 +361,6 @@ class GaussianMechanism(Mechanism):
         if size not in (None, numbers.size):
             raise ValueError(f"`x` must hold {size} numbers, got shape {numbers.shape}")
 
-    @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Add noise to real numbers.
 

@@ -18,7 +18,7 @@ from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Curve, Pair, tanh_level
 from quincunx.privacy._guarantee import guarantee_of
 from quincunx.privacy._law import Accuracy, Noise, WholeNoise, checked_exponent, each, read_only, whole_bounds
-from quincunx.privacy._mechanism import Mechanism, release_doc
+from quincunx.privacy._mechanism import Mechanism, mechanism_doc
 from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, labelled, marked, seed_words
@@ -136,6 +136,7 @@ class Geometric(Curve):
         return Geometric(self.decay, math.floor(steps * self.shift))
 
 
+@mechanism_doc
 class GeometricMechanism(Mechanism):
     """Two-sided geometric noise on whole numbers: ``P(z | x) = (1 - alpha) / (1 + alpha) alpha**abs(z - x)``.
 
@@ -280,7 +281,6 @@ class GeometricMechanism(Mechanism):
         assert self._ratio is not None
         return geometric_noise(self._ratio, exponential=False)
 
-    @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Add noise to whole numbers.
 

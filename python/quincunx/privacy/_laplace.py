@@ -12,14 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._docs import sections
 from quincunx._types import Floats
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Curve, Pair, tanh_level
 from quincunx.privacy._geometric import Geometric, geometric_noise
 from quincunx.privacy._guarantee import guarantee_of
 from quincunx.privacy._law import UPWARDS, Accuracy, Noise, step_of
-from quincunx.privacy._mechanism import Mechanism, release_doc
+from quincunx.privacy._mechanism import Mechanism, mechanism_doc
 from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
@@ -121,7 +120,7 @@ class Laplace(Curve):
         return min(-math.expm1((epsilon - _rational.upwards(self.shift)) / 2 * (1 + 2.0**-50)) * (1 + 2.0**-50), 1.0)
 
 
-@sections
+@mechanism_doc
 class LaplaceMechanism(Mechanism):
     """Laplace noise on real numbers, on a grid.
 
@@ -252,7 +251,6 @@ class LaplaceMechanism(Mechanism):
             return _core.LaplaceNoise(self._exponent.numerator, self._exponent.denominator)
         return geometric_noise(self._exponent)
 
-    @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Add noise to real numbers.
 

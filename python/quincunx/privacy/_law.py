@@ -291,6 +291,13 @@ class CategoricalNoise(Noise):
         """The categories."""
         return Categories.of(self.categories, "categories", maximum=self._most)
 
+    def _bits(self, z: npt.ArrayLike, name: str) -> Array:
+        """Return rows with a bit for each category, checked."""
+        rows, k = _check.categories(self.declared.columns(z, name), name, 2), len(self.declared)
+        if rows.ndim == 0 or rows.shape[-1] != k:
+            raise ValueError(f"`{name}` must have a last axis of length {k}, got shape {rows.shape}")
+        return rows
+
     def _set(self, **chances: object) -> None:
         """Set the categories as declared, and probabilities as fractions."""
         object.__setattr__(self, "categories", self.declared.declared)

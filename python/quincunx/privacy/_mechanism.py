@@ -12,34 +12,35 @@ from quincunx._types import Array, Facts, Floats
 from quincunx.privacy._law import Accuracy, Noise, law_doc
 from quincunx.privacy._release import Guaranteed, Release, marked
 
-_INSECURE_SEED = """\
+#: What the `release` of every mechanism has in common, and that of those which add noise to whole numbers.
+RELEASE = {
+    "insecure_seed": """
     insecure_seed : int, optional
         Makes the noise repeatable, for tests: the noise can be removed by who knows the seed. The guarantee says so.
 
     Returns
     -------
-    Release"""
-_ERRORS = """\
+    Release
+    """,
+    "errors": """
     Raises
     ------
-    ValueError, TypeError"""
-
-#: What the `release` of every mechanism has in common, and that of those which add noise to whole numbers.
-release_doc = assembled(
-    insecure_seed=_INSECURE_SEED,
-    errors=_ERRORS,
-    whole_numbers=f"""
+    ValueError, TypeError
+    """,
+    "whole_numbers": """
     Parameters
     ----------
     x : array_like of int
         The private numbers; those outside the bounds are clipped.
-{_INSECURE_SEED}
+    {insecure_seed}
         With int64 values of the shape of `x`.
 
-{_ERRORS}
+    {errors}
         If `x` does not hold whole numbers.
     """,
-)
+}
+#: For the docstring of a mechanism and its methods.
+mechanism_doc = assembled(**RELEASE)
 
 
 @law_doc

@@ -12,23 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._docs import sections
 from quincunx._types import Floats
 from quincunx.privacy import _rational
+from quincunx.privacy._categorical import WORD, categorical_doc, entries, guarantee_of_swap, level_of, shares_of
 from quincunx.privacy._curves import Pure
 from quincunx.privacy._guarantee import PrivacyGuarantee, guarantee_of
-from quincunx.privacy._mechanism import release_doc
 from quincunx.privacy._privacy_map import PerEntry
 from quincunx.privacy._relations import Relation, ReplaceOne
 from quincunx.privacy._release import Release, marked, seed_words
-from quincunx.privacy._response import WORD, entries, shown_relation, swapped
 from quincunx.privacy._unary_encoding import UnaryEncoding, UnaryEncodingNoise
 
 #: Powers are rounded down to multiples of 2**-BITS.
 BITS = 256
 
 
-@sections
+@categorical_doc
 class MemoizedUnaryEncoding(UnaryEncoding):
     """A category is kept as a noisy row of bits, of which each report is a noisier copy: repeated collection.
 
@@ -51,10 +49,7 @@ class MemoizedUnaryEncoding(UnaryEncoding):
     relation : ReplaceOne or DataMetric
         Which neighbors it is about; where they differ in several records, each has its share of both levels.
 
-    Attributes
-    ----------
-    categories : int or tuple
-        As declared.
+    {attributes}
     permanent : UnaryEncoding
         The mechanism of the rows that are kept: its guarantee is that of the lifetime, to spend once.
     flip_probability : float
@@ -102,7 +97,7 @@ class MemoizedUnaryEncoding(UnaryEncoding):
         *,
         relation: Relation = ReplaceOne(),
     ) -> None:
-        level = _check.real(epsilon, "epsilon", positive=True) / entries(relation)
+        level = level_of(epsilon, relation)
         if not _check.real(lifetime, "lifetime", positive=True) > epsilon:
             raise ValueError(f"`lifetime` must be above `epsilon` = {epsilon}, got {lifetime}")
         self.variant = _check.one_of(variant, "variant", ("optimal", "symmetric"))
@@ -119,7 +114,7 @@ class MemoizedUnaryEncoding(UnaryEncoding):
             )
         p, q = self.noise.one, self.noise.zero
         used = min(level, _rational.log_upwards(p * (1 - q) / (q * (1 - p))))
-        self.guarantee = guarantee_of(PerEntry(swapped(p * (1 - q), q * (1 - p)), True), relation, epsilon=used)
+        self.guarantee = guarantee_of_swap(p * (1 - q), q * (1 - p), relation, used)
 
     @cached_property
     def noise(self) -> UnaryEncodingNoise:
@@ -172,23 +167,16 @@ class MemoizedUnaryEncoding(UnaryEncoding):
         used = min(self.permanent.epsilon / entries(relation), _rational.log_upwards(ones * zeros))
         return guarantee_of(PerEntry(Pure(Fraction(used)), True), relation, epsilon=used)
 
-    @release_doc
     def memoize(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Make the permanent rows, which users keep and do not send.
 
-        Parameters
-        ----------
-        x : array_like of int, or of labels, shape (...)
-            The private categories.
-        {insecure_seed}
+        {x_and_seed}
             With uint8 values of shape (..., k) and the guarantee of the lifetime: it may be saved and loaded.
 
-        {errors}
-            If `x` does not hold categories.
+        {no_categories}
         """
         return self.permanent.release(x, insecure_seed=insecure_seed)
 
-    @release_doc
     def report(self, kept: Release, *, insecure_seed: int | None = None) -> Release:
         """Report once from permanent rows.
 
@@ -212,19 +200,13 @@ class MemoizedUnaryEncoding(UnaryEncoding):
         guarantee = marked(kept.guarantee, insecure_seed)
         return Release(flipped.reshape(rows.shape), guarantee, noise=self.noise, _owned=True, _axes=kept.axes_)
 
-    @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Report once from permanent rows that are then forgotten: the guarantee is that of one report.
 
-        Parameters
-        ----------
-        x : array_like of int, or of labels, shape (...)
-            The private categories.
-        {insecure_seed}
+        {x_and_seed}
             With uint8 values of shape (..., k); labels are those of the last axis.
 
-        {errors}
-            If `x` does not hold categories.
+        {no_categories}
         """
         release = self.report(self.memoize(x, insecure_seed=insecure_seed), insecure_seed=insecure_seed)
         release.guarantee = marked(self.guarantee, insecure_seed)
@@ -233,12 +215,7 @@ class MemoizedUnaryEncoding(UnaryEncoding):
     def variances(self, shares: npt.ArrayLike, users: int, reports: float = 1) -> Floats:
         """Variances of the unbiased estimates of the shares from all reports of the users.
 
-        Parameters
-        ----------
-        shares : array_like of float, shape (k,)
-            The true shares: with these probabilities users have their categories, each by itself.
-        users : int
-            How many users report, >= 1.
+        {shares}
         reports : int
             How many reports each makes from one permanent row; ``math.inf`` for the limit, where f is averaged away.
 
@@ -258,9 +235,7 @@ class MemoizedUnaryEncoding(UnaryEncoding):
         >>> [mechanism.variances([0, 1], 1000, r)[0].round(6).tolist() for r in (1, 10, math.inf)]
         [0.003683, 0.00102, 0.000724]
         """
-        known, number = _check.reals(shares, "shares"), _check.whole(users, "users", minimum=1)
-        if known.shape != (len(self.noise.declared),):
-            raise ValueError(f"`shares` must have shape ({len(self.noise.declared)},), got {known.shape}")
+        known, number = shares_of(self._declared, shares, users)
         times = _number(reports) or math.inf
         f, kept = self.flip_probability, self.permanent
         mean = kept.zero_probability + (kept.one_probability - kept.zero_probability) * known
@@ -268,8 +243,7 @@ class MemoizedUnaryEncoding(UnaryEncoding):
         return np.asarray(one / (number * (self.one_probability - self.zero_probability) ** 2))
 
     def __repr__(self) -> str:
-        (epsilon, lifetime), known = self._levels, self.noise.declared.plain
-        return f"MemoizedUnaryEncoding({epsilon}, {lifetime}, {known}, {self.variant!r}{shown_relation(self)})"
+        return self._shown(*self._levels, self._declared.plain, repr(self.variant))
 
 
 def _number(reports: float) -> int | None:

@@ -13,44 +13,24 @@ import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._categories import Categories
-from quincunx._docs import sections
-from quincunx._types import Array, Facts, Floats
-from quincunx.privacy import _relations
-from quincunx.privacy._curves import Outcomes, Pure
+from quincunx._types import Facts, Floats
+from quincunx.privacy._categorical import (
+    WORD,
+    CategoricalMechanism,
+    categorical_doc,
+    guarantee_of_swap,
+    level_of,
+    log_odds,
+    nonempty,
+    on_simplex,
+    shown_relation,
+)
+from quincunx.privacy._curves import Pure
 from quincunx.privacy._guarantee import guarantee_of
 from quincunx.privacy._law import CategoricalNoise, Noise, chance, log_not
-from quincunx.privacy._mechanism import Mechanism, release_doc
 from quincunx.privacy._privacy_map import PerEntry
 from quincunx.privacy._relations import Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
-
-WORD = 2**64
-
-
-def log_odds(flip: int) -> float:
-    """Return log((1 - q) / q) for ``q = flip / 2**64``, rounded upwards."""
-    if flip < WORD // 4:
-        odds = math.log((WORD - flip) / flip)
-    else:
-        odds = 2 * math.atanh((WORD - 2 * flip) / WORD)
-    return odds * (1 + 2.0**-50)
-
-
-def entries(relation: Relation) -> int:
-    """Return how many records a neighbor may change."""
-    return max(PerEntry(Pure(Fraction(0)), True).at(_relations.check(relation))[1], 1)
-
-
-def swapped(p: Fraction, q: Fraction) -> Outcomes:
-    """Return two outcomes with probabilities p and q, or q and p, and others that are the same for both."""
-    rest = 1 - p - q
-    return Outcomes(((p, q), (q, p), (rest, rest)) if rest else ((p, q), (q, p)))
-
-
-def shown_relation(mechanism: Mechanism) -> str:
-    """Return the relation as an argument, where it is not the usual one."""
-    relation = mechanism.guarantee.relation
-    return "" if relation == ReplaceOne() else f", relation={relation}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,22 +80,19 @@ class RandomizedResponseNoise(CategoricalNoise):
         return np.where(same, log_not(self.flip), math.log(self.flip))
 
 
-class RandomizedResponse(Mechanism):
+@categorical_doc
+class RandomizedResponse(CategoricalMechanism):
     """A bit is released as it is with probability ``p = exp(epsilon) / (1 + exp(epsilon))``, else its opposite.
 
     Parameters
     ----------
     epsilon : float
         Privacy level, > 0.
-    relation : ReplaceOne or DataMetric
-        Which neighbors it is about; where they differ in several records, each has its share of epsilon.
+    {relation}
     categories : int or sequence
         What is released: 2, for the bits 0 and 1, or two labels, of which the second is the one.
 
-    Attributes
-    ----------
-    categories : int or tuple
-        As declared.
+    {attributes}
     keep_probability : float
         The p actually used: ``1 - p`` is a multiple of 2**-64, rounded upwards.
     guarantee : PrivacyGuarantee
@@ -146,7 +123,7 @@ class RandomizedResponse(Mechanism):
         self, epsilon: float, *, relation: Relation = ReplaceOne(), categories: int | Sequence[Hashable] = 2
     ) -> None:
         self.categories = Categories.of(categories, "categories", maximum=2).declared
-        level = _check.real(epsilon, "epsilon", positive=True) / entries(relation)
+        level = level_of(epsilon, relation)
         self._flip = _core.flip_chance(level)
         used = min(level, log_odds(self._flip))
         self.guarantee = guarantee_of(PerEntry(Pure(Fraction(used)), True), relation, epsilon=used)
@@ -160,7 +137,6 @@ class RandomizedResponse(Mechanism):
         """The probability of the truth."""
         return self.noise.keep_probability
 
-    @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Release bits, each as it is or as its opposite.
 
@@ -174,10 +150,9 @@ class RandomizedResponse(Mechanism):
         {errors}
             If `x` does not hold bits, or the labels declared.
         """
-        declared = self.noise.declared
-        bits = declared.encode(x, "x")
-        noisy = _core.flip_bits(bits.astype(np.uint8, copy=False).reshape(-1), self._flip, seed_words(insecure_seed))
-        return self._published(declared.decode(noisy.reshape(bits.shape)), x, insecure_seed)
+        bits = self._declared.encode(x, "x").astype(np.uint8, copy=False)
+        noisy = _core.flip_bits(bits.reshape(-1), self._flip, seed_words(insecure_seed))
+        return self._published(self._declared.decode(noisy.reshape(bits.shape)), x, insecure_seed)
 
     def estimate(self, z: npt.ArrayLike) -> Floats:
         """Unbiased estimate of the share of ones, or of the second label.
@@ -205,20 +180,6 @@ class RandomizedResponse(Mechanism):
     def __repr__(self) -> str:
         labels = "" if self.categories == 2 else f", categories={self.categories}"
         return f"RandomizedResponse({self.epsilon}{shown_relation(self)}{labels})"
-
-
-def nonempty(z: Array) -> Array:
-    if z.ndim == 0 or z.size == 0:
-        raise ValueError(f"`z` must hold at least one report along its first axis, got shape {z.shape}")
-    return z
-
-
-def on_simplex(estimate: Floats) -> Floats:
-    """Return the nearest point of the simplex: what is above the water level that makes the sum one."""
-    ordered = np.sort(estimate)[::-1]
-    levels = (np.cumsum(ordered) - 1) / np.arange(1, len(ordered) + 1)
-    level = levels[np.flatnonzero(ordered > levels)[-1]]
-    return np.asarray(np.maximum(estimate - level, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,23 +233,16 @@ class GeneralizedRandomizedResponseNoise(CategoricalNoise):
         return np.where(same, math.log(self.keep_probability), math.log(self.other_probability))
 
 
-@sections
-class GeneralizedRandomizedResponse(Mechanism):
+@categorical_doc
+class GeneralizedRandomizedResponse(CategoricalMechanism):
     """A category is released as it is with probability ``p = exp(epsilon) / (exp(epsilon) + k - 1)``, else another.
 
     Parameters
     ----------
-    epsilon : float
-        Privacy level, > 0.
-    categories : int or sequence
-        Their number k, >= 2, for the numbers 0..k-1, or k labels: strings, numbers or truth values.
-    relation : ReplaceOne or DataMetric
-        Which neighbors it is about; where they differ in several records, each has its share of epsilon.
+    {declared}
+    {relation}
 
-    Attributes
-    ----------
-    categories : int or tuple
-        As declared.
+    {attributes}
     keep_probability, other_probability : float
         Of the truth, and of each other category; those actually used.
     guarantee : PrivacyGuarantee
@@ -313,23 +267,18 @@ class GeneralizedRandomizedResponse(Mechanism):
     def __init__(
         self, epsilon: float, categories: int | Sequence[Hashable], *, relation: Relation = ReplaceOne()
     ) -> None:
-        level = _check.real(epsilon, "epsilon", positive=True) / entries(relation)
+        level = level_of(epsilon, relation)
         declared = Categories.of(categories, "categories")
         self.categories, k = declared.declared, len(declared)
         self._redraw = _core.redraw_chance(level, k)
         # P(truth) / P(another) = (1 - r + r/k) / (r/k) = 1 + k (1 - r) / r.
         used = math.log1p(k * (WORD - self._redraw) / self._redraw) * (1 + 2.0**-50)
         share = Fraction(self._redraw, WORD * k)
-        curve = swapped(1 - (k - 1) * share, share)
-        self.guarantee = guarantee_of(PerEntry(curve, True), relation, epsilon=min(level, used))
+        self.guarantee = guarantee_of_swap(1 - (k - 1) * share, share, relation, min(level, used))
 
     @cached_property
     def noise(self) -> GeneralizedRandomizedResponseNoise:
-        return GeneralizedRandomizedResponseNoise(self.categories, Fraction(self._redraw, WORD * self._number))
-
-    @property
-    def _number(self) -> int:
-        return self.categories if isinstance(self.categories, int) else len(self.categories)
+        return GeneralizedRandomizedResponseNoise(self.categories, Fraction(self._redraw, WORD * len(self._declared)))
 
     @property
     def other_probability(self) -> float:
@@ -341,27 +290,17 @@ class GeneralizedRandomizedResponse(Mechanism):
         """The probability of the truth."""
         return self.noise.keep_probability
 
-    @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Release categories, each as it is or as another.
 
-        Parameters
-        ----------
-        x : array_like of int, or of labels
-            The private categories.
-        {insecure_seed}
+        {x_and_seed}
             With int64 values, or labels, of the shape of `x`.
 
-        {errors}
-            If `x` does not hold categories.
+        {no_categories}
         """
-        declared = self.noise.declared
-        values = declared.encode(x, "x")
-        words = seed_words(insecure_seed)
-        noisy = _core.redraw_categories(
-            values.astype(np.int64, copy=False).reshape(-1), self._number, self._redraw, words
-        )
-        return self._published(declared.decode(noisy.reshape(values.shape)), x, insecure_seed)
+        codes, words = self._codes(x), seed_words(insecure_seed)
+        noisy = _core.redraw_categories(codes.reshape(-1), len(self._declared), self._redraw, words)
+        return self._published(self._declared.decode(noisy.reshape(codes.shape)), x, insecure_seed)
 
     def estimate(self, z: npt.ArrayLike, *, simplex: bool = False) -> Floats:
         """Unbiased estimate of the shares of the categories, in the order of their declaration.
@@ -370,13 +309,7 @@ class GeneralizedRandomizedResponse(Mechanism):
         ----------
         z : array_like of int, or of labels, or Release, shape (n,)
             Released categories.
-
-        simplex : bool
-            Project the estimate to the simplex, the nearest point by Euclid: biased, but shares.
-
-        Returns
-        -------
-        ndarray of float64, shape (k,)
+        {simplex}
             ``(c / n - q) / (p - q)`` for the released counts c; they sum to 1 and may leave [0, 1].
 
         Raises
@@ -385,10 +318,10 @@ class GeneralizedRandomizedResponse(Mechanism):
             If they are not categories, or there are none.
         """
         values = nonempty(self.noise.declared.encode(z, "z"))
-        _check.room(40 * self._number, "an estimate of the shares")
-        shares = np.bincount(values.reshape(-1), minlength=self._number) / values.size
+        _check.room(40 * len(self._declared), "an estimate of the shares")
+        shares = np.bincount(values.reshape(-1), minlength=len(self._declared)) / values.size
         found = np.asarray((shares - self.other_probability) / (self.keep_probability - self.other_probability))
         return on_simplex(found) if simplex else found
 
     def __repr__(self) -> str:
-        return f"GeneralizedRandomizedResponse({self.epsilon}, {self.noise.declared.plain}{shown_relation(self)})"
+        return self._shown(self.epsilon, self._declared.plain)

@@ -14,17 +14,22 @@ import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._categories import Categories
-from quincunx._docs import sections
-from quincunx._tables import Axis
 from quincunx._types import Array, Facts, Floats
 from quincunx.privacy import _rational
-from quincunx.privacy._guarantee import guarantee_of
+from quincunx.privacy._categorical import (
+    WORD,
+    CategoricalMechanism,
+    categorical_doc,
+    entries,
+    guarantee_of_swap,
+    level_of,
+    log_odds,
+    nonempty,
+    on_simplex,
+)
 from quincunx.privacy._law import CategoricalNoise, Noise, log_not
-from quincunx.privacy._mechanism import Mechanism, release_doc
-from quincunx.privacy._privacy_map import PerEntry
 from quincunx.privacy._relations import Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
-from quincunx.privacy._response import WORD, entries, log_odds, nonempty, on_simplex, shown_relation, swapped
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +94,7 @@ class UnaryEncodingNoise(CategoricalNoise):
         ValueError, TypeError
             If they are not k bits each.
         """
-        rows = _check.categories(self.declared.columns(z, name), name, 2)
-        if rows.ndim == 0 or rows.shape[-1] != len(self.declared):
-            raise ValueError(f"`{name}` must have a last axis of length {len(self.declared)}, got shape {rows.shape}")
-        return rows
+        return self._bits(z, name)
 
     def _log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> Floats:
         rows, values, k = self.rows(z), self.declared.encode(x, "x"), len(self.declared)
@@ -104,8 +106,8 @@ class UnaryEncodingNoise(CategoricalNoise):
         return np.asarray(ones * one + (k - 1 - ones) * zero + np.where(own == 1, hit, miss))
 
 
-@sections
-class UnaryEncoding(Mechanism):
+@categorical_doc
+class UnaryEncoding(CategoricalMechanism):
     """A category is released as a row of k bits, its one-hot row with noise on each bit.
 
     A zero becomes a one with probability q, the one stays with probability p. The optimal variant (OUE) has p = 1/2 and
@@ -116,21 +118,14 @@ class UnaryEncoding(Mechanism):
 
     Parameters
     ----------
-    epsilon : float
-        Privacy level, > 0.
-    categories : int or sequence
-        Their number k, >= 2, for the numbers 0..k-1, or k labels: strings, numbers or truth values.
+    {declared}
     variant : {"optimal", "symmetric", "threshold"}
         Which p and q.
     threshold : float, optional
         Of the variant of this name, in [1/2, 1]: by default the one of the least variance at this epsilon.
-    relation : ReplaceOne or DataMetric
-        Which neighbors it is about; where they differ in several records, each has its share of epsilon.
+    {relation}
 
-    Attributes
-    ----------
-    categories : int or tuple
-        As declared.
+    {attributes}
     one_probability, zero_probability : float
         The p and q actually used: q is a multiple of 2**-64, rounded upwards; of a threshold p is one, too.
     guarantee : PrivacyGuarantee
@@ -146,8 +141,7 @@ class UnaryEncoding(Mechanism):
     References
     ----------
     .. [1] T. Wang, J. Blocki, N. Li and S. Jha (2017), Locally differentially private protocols for frequency
-       estimation,
-       USENIX Security.
+       estimation, USENIX Security.
 
     Examples
     --------
@@ -170,7 +164,7 @@ class UnaryEncoding(Mechanism):
         threshold: float | None = None,
         relation: Relation = ReplaceOne(),
     ) -> None:
-        level = _check.real(epsilon, "epsilon", positive=True) / entries(relation)
+        level = level_of(epsilon, relation)
         self.categories = Categories.of(categories, "categories").declared
         self.variant = _check.one_of(variant, "variant", ("optimal", "symmetric", "threshold"))
         if threshold is not None and self.variant != "threshold":
@@ -188,7 +182,7 @@ class UnaryEncoding(Mechanism):
             used = _rational.log_upwards(p * (1 - q) / (q * (1 - p)))
         else:
             used = min(level, times * log_odds(self._flip))
-        self.guarantee = guarantee_of(PerEntry(swapped(p * (1 - q), q * (1 - p)), True), relation, epsilon=used)
+        self.guarantee = guarantee_of_swap(p * (1 - q), q * (1 - p), relation, used)
 
     @cached_property
     def noise(self) -> UnaryEncodingNoise:
@@ -204,31 +198,18 @@ class UnaryEncoding(Mechanism):
         """The probability p that the one is released as a one."""
         return self.noise.one_probability
 
-    @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Release categories as noisy rows of bits.
 
-        Parameters
-        ----------
-        x : array_like of int, or of labels, shape (...)
-            The private categories.
-        {insecure_seed}
+        {x_and_seed}
             With uint8 values of shape (..., k); labels are those of the last axis.
 
-        {errors}
-            If `x` does not hold categories.
+        {no_categories}
         """
-        declared = self.noise.declared
-        values = declared.encode(x, "x")
-        words = seed_words(insecure_seed)
-        _check.room(values.size * len(declared), "making the rows")
-        rows = _core.encode_unary(
-            values.astype(np.int64, copy=False).reshape(-1), len(declared), self._flip, self._one, words
-        )
-        release = self._published(rows.reshape(*values.shape, len(declared)), x, insecure_seed)
-        if not isinstance(self.categories, int):
-            release.axes_ = (*(release.axes_[:-1] or (Axis(),) * values.ndim), Axis("category", self.categories, True))
-        return release
+        codes, k, words = self._codes(x), len(self._declared), seed_words(insecure_seed)
+        _check.room(codes.size * k, "making the rows")
+        rows = _core.encode_unary(codes.reshape(-1), k, self._flip, self._one, words)
+        return self._published_rows(rows, codes, x, insecure_seed)
 
     def estimate(self, z: npt.ArrayLike, *, simplex: bool = False) -> Floats:
         """Unbiased estimate of the shares of the categories.
@@ -237,12 +218,7 @@ class UnaryEncoding(Mechanism):
         ----------
         z : array_like of int or Release, shape (n, ..., k)
             Released rows.
-        simplex : bool
-            Project the estimate to the simplex, the nearest point by Euclid: biased, but shares.
-
-        Returns
-        -------
-        ndarray of float64, shape (k,)
+        {simplex}
             As `estimate_from_counts`.
 
         Raises
@@ -287,12 +263,11 @@ class UnaryEncoding(Mechanism):
         return np.asarray((ones / number - q) / (p - q))
 
     def __repr__(self) -> str:
-        epsilon, threshold = self.epsilon, ""
+        known, variant = self._declared.plain, repr(self.variant)
         if self.variant == "threshold":
-            epsilon = self._asked * entries(self.guarantee.relation)
-            threshold = f", threshold={self.threshold}"
-        shown = f"{epsilon}, {self.noise.declared.plain}, {self.variant!r}{threshold}{shown_relation(self)}"
-        return f"UnaryEncoding({shown})"
+            asked = self._asked * entries(self.guarantee.relation)
+            return self._shown(asked, known, variant, f"threshold={self.threshold}")
+        return self._shown(self.epsilon, known, variant)
 
 
 def _probabilities(epsilon: float, threshold: float) -> tuple[float, float]:
