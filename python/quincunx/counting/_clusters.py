@@ -10,6 +10,7 @@ import numpy as np
 from quincunx import _check, _core
 from quincunx._check import Number
 from quincunx._job import Job, JobOptions
+from quincunx._types import Ints
 from quincunx.counting import _exact
 from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import Order, as_listed, vertex_order
@@ -19,7 +20,7 @@ from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, weights_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from quincunx.graphs._graph import GraphLike, IntArray
+    from quincunx.graphs._graph import GraphLike
 
 # So many parallel edges are laid at the most: as many values of y are interpolated.
 _MOST = 1 << 14
@@ -394,7 +395,7 @@ def multiplied(graph: object, weight: object) -> Graph:
     return _on(found, np.repeat(found.edges, times, axis=0))
 
 
-def _on(graph: Graph, edges: "IntArray") -> Graph:
+def _on(graph: Graph, edges: "Ints") -> Graph:
     """Return a graph on the same vertices."""
     return Graph._trusted(graph.num_vertices, edges, graph._labels)
 

@@ -5,14 +5,14 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from quincunx._types import Ints
 from quincunx.counting._problem import as_listed
 from quincunx.graphs import Graph
-from quincunx.graphs._graph import IntArray
 from quincunx.lattices import Lattice
 from quincunx.lattices._bonds import Bond
 
 #: A graph with places for its vertices, or with the darts at each vertex counterclockwise.
-Drawing: TypeAlias = tuple[int, IntArray, npt.NDArray[np.float64], IntArray] | tuple[int, IntArray, list[list[int]]]
+Drawing: TypeAlias = tuple[int, Ints, npt.NDArray[np.float64], Ints] | tuple[int, Ints, list[list[int]]]
 
 # Roots of unity beyond this order have too few primes, or too long a table.
 _LARGEST_ORDER = 2**20
@@ -57,7 +57,7 @@ def as_cylinder(graph: object) -> tuple[int, list[Bond], tuple[int, int]] | None
     return cell.num_sites, turned, (graph.extent[1], graph.extent[0])
 
 
-def as_insertion(graph: object) -> tuple[int, IntArray, list[int]] | None:
+def as_insertion(graph: object) -> tuple[int, Ints, list[int]] | None:
     """Return what cliques were inserted into: a graph, and at each vertex the ends whose link was cut afterwards."""
     if isinstance(graph, Lattice) and graph.unit_cell is not None:
         below = graph.unit_cell._inserted_into()
@@ -70,7 +70,7 @@ def as_insertion(graph: object) -> tuple[int, IntArray, list[int]] | None:
     return _insertion_of_graph(as_listed(graph))
 
 
-def _insertion_of_graph(graph: Graph) -> tuple[int, IntArray, list[int]] | None:
+def _insertion_of_graph(graph: Graph) -> tuple[int, Ints, list[int]] | None:
     """Undo `clique_insert`: links 2e, 2e + 1 come first, what is left must be cliques."""
     ends, links = graph.num_vertices, graph.num_vertices // 2
     if ends == 0 or ends % 2 or not np.array_equal(graph.edges[:links], np.arange(ends).reshape(links, 2)):

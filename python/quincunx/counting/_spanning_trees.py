@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack, overload
 
 from quincunx import _check, _core
 from quincunx._job import Job, JobOptions
+from quincunx._types import Ints
 from quincunx.counting import _exact
 from quincunx.counting._drawn import as_cylinder, as_square, as_torus
 from quincunx.counting._hard_core import FloatResult
@@ -14,7 +15,7 @@ from quincunx.counting._problem import Order, as_listed
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, laid
 
 if TYPE_CHECKING:
-    from quincunx.graphs._graph import GraphLike, IntArray
+    from quincunx.graphs._graph import GraphLike
 
 #: Ways to count spanning trees.
 TreeMethod: TypeAlias = Literal["auto", "product", "elimination"]
@@ -162,7 +163,7 @@ def _product(graph: object) -> object:
     return as_square(graph) or as_torus(graph) or as_cylinder(graph)
 
 
-def _plain(graph: object) -> tuple[int, "IntArray"]:
+def _plain(graph: object) -> tuple[int, "Ints"]:
     found = as_listed(graph)
     return found.num_vertices, found.edges
 

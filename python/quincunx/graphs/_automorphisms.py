@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._html import table_html
+from quincunx._types import Ints
 from quincunx.errors import TooLargeError
-from quincunx.graphs._graph import GraphLike, IntArray, as_graph, counted
+from quincunx.graphs._graph import GraphLike, as_graph, counted
 from quincunx.graphs._parts import graph_doc
 
 _MOST = 2**32 - 1
@@ -229,7 +230,7 @@ class AutomorphismGroup:
         return self._group.points
 
     @property
-    def generators(self) -> IntArray:
+    def generators(self) -> Ints:
         """Permutations that generate the group, shape (k, num_points)."""
         needed = 8 * self._group.points * self._group.generator_count
         limit = _check.memory_limit(None)
@@ -248,7 +249,7 @@ class AutomorphismGroup:
         return self._group.order()
 
     @property
-    def orbits(self) -> IntArray:
+    def orbits(self) -> Ints:
         """For each point the number of its orbit."""
         return self._group.orbits()
 
@@ -397,7 +398,7 @@ class AutomorphismGroup:
         """
         return AutomorphismGroup._of(self._group.stabilizer(self._point(v)), self._labels)
 
-    def transversal(self, v: Hashable) -> tuple[IntArray, IntArray]:
+    def transversal(self, v: Hashable) -> tuple[Ints, Ints]:
         """Return the orbit of a point, with a group element for each of its points.
 
         Parameters
@@ -556,16 +557,16 @@ class Orbitals:
         return self._pairs.rank
 
     @property
-    def sizes(self) -> IntArray:
+    def sizes(self) -> Ints:
         """Number of pairs in each orbital."""
         return self._pairs.sizes()
 
     @property
-    def representatives(self) -> IntArray:
+    def representatives(self) -> Ints:
         """The first pair of each orbital, row by row."""
         return self._pairs.representatives()
 
-    def label_row(self, v: int) -> IntArray:
+    def label_row(self, v: int) -> Ints:
         """Return the orbitals of the pairs that begin with a point.
 
         Parameters

@@ -3,8 +3,9 @@
 import numpy as np
 
 from quincunx import _aside, _check
+from quincunx._types import Ints
 from quincunx.errors import TooLargeError
-from quincunx.graphs._graph import Graph, GraphLike, IntArray, as_graph
+from quincunx.graphs._graph import Graph, GraphLike, as_graph
 from quincunx.graphs._parts import graph_doc
 
 # No graph with an edge survives more; only one without edges is given back sooner.
@@ -70,7 +71,7 @@ def _line_graph(graph: Graph) -> Graph:
     return Graph._trusted(graph.num_edges, pairs)
 
 
-def _pairs(degree: int, begin: int, end: int) -> tuple[IntArray, IntArray]:
+def _pairs(degree: int, begin: int, end: int) -> tuple[Ints, Ints]:
     """Return the pairs ``low < high < degree`` with ``begin <= low < end``, in their order."""
     low = np.arange(begin, end)
     high = np.concatenate([np.arange(first + 1, degree) for first in low.tolist()])

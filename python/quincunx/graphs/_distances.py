@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx.graphs._graph import Graph, GraphLike, IntArray, as_graph
+from quincunx._types import Ints
+from quincunx.graphs._graph import Graph, GraphLike, as_graph
 
 
 @overload
@@ -99,7 +100,7 @@ def distances(
     return _core.distances(graph.num_vertices, graph.edges, _check.threads(threads), _check.memory_limit(memory_limit))
 
 
-def spheres(graph: GraphLike, v: Hashable) -> list[IntArray] | list[tuple[Hashable, ...]]:
+def spheres(graph: GraphLike, v: Hashable) -> list[Ints] | list[tuple[Hashable, ...]]:
     """Return the spheres around a vertex.
 
     The sphere of radius `d` holds the vertices at distance `d`.
@@ -139,7 +140,7 @@ def spheres(graph: GraphLike, v: Hashable) -> list[IntArray] | list[tuple[Hashab
     return [tuple(graph._labels[u] for u in sphere.tolist()) for sphere in found]
 
 
-def sphere_sizes(graph: GraphLike, *, threads: int | None = None, memory_limit: int | None = None) -> IntArray:
+def sphere_sizes(graph: GraphLike, *, threads: int | None = None, memory_limit: int | None = None) -> Ints:
     """Return the sizes of the spheres around all vertices.
 
     Parameters

@@ -7,7 +7,8 @@ import numpy as np
 
 from quincunx import _check
 from quincunx._optional import require
-from quincunx.graphs._graph import _MOST_VERTICES, Graph
+from quincunx.graphs._edges import MOST_VERTICES
+from quincunx.graphs._graph import Graph
 from quincunx.graphs._read import lines_of
 
 
@@ -59,7 +60,7 @@ def read_dimacs(file: str | os.PathLike[str] | Iterable[str]) -> Graph:
                 continue
             if words[0] == "p" and n < 0 and len(words) == 4 and words[1] in ("edge", "edges", "col"):
                 n, said = _whole(words[2:], place, line)
-                _check.whole(n, "n", maximum=_MOST_VERTICES)
+                _check.whole(n, "n", maximum=MOST_VERTICES)
             elif words[0] == "e" and n >= 0 and len(words) == 3:
                 pair = _whole(words[1:], place, line)
                 if not all(1 <= end <= n for end in pair):

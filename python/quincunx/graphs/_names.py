@@ -7,7 +7,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from quincunx.graphs._graph import Graph, IntArray
+from quincunx._types import Ints
+from quincunx.graphs._graph import Graph
 from quincunx.graphs._others import is_networkx
 
 T = TypeVar("T")
@@ -41,15 +42,15 @@ class Names:
             key[both] += 1
         return names
 
-    def vertices(self, numbers: Iterable[int]) -> tuple[Hashable, ...] | IntArray:
+    def vertices(self, numbers: Iterable[int]) -> tuple[Hashable, ...] | Ints:
         """Return vertices as a tuple of labels, or an array of numbers."""
         return self._named(self._graph.labels, numbers)
 
-    def edges(self, numbers: Iterable[int]) -> tuple[Hashable, ...] | IntArray:
+    def edges(self, numbers: Iterable[int]) -> tuple[Hashable, ...] | Ints:
         """Return edges as a tuple of names, or an array of numbers."""
         return self._named(self.edge_names if self.own else (), numbers)
 
-    def _named(self, names: Sequence[Hashable], numbers: Iterable[int]) -> tuple[Hashable, ...] | IntArray:
+    def _named(self, names: Sequence[Hashable], numbers: Iterable[int]) -> tuple[Hashable, ...] | Ints:
         found = np.fromiter(numbers, dtype=np.int64)
         return tuple(names[number] for number in found.tolist()) if self.own else found
 

@@ -1,4 +1,4 @@
-"""Graphs of other libraries, taken apart: how many vertices, which edges, what both are called and weigh.
+"""What others have for a graph, taken apart: how many vertices, which edges, what both are called and weigh.
 
 None of the libraries is imported for it: a value of theirs can only exist if it already is.
 """
@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
+from quincunx import _check
+from quincunx.graphs._edges import MOST_VERTICES, keys_of, pairs_of
+
 if TYPE_CHECKING:
     import networkx
+    import pandas
     import scipy.sparse
 
 #: A graph of another library.
@@ -123,3 +127,61 @@ def parts_of(graph: object, library: Library, name: str) -> Parts:
     if library.is_directed(graph):
         raise ValueError(f"`{name}` must be undirected, got a directed graph")
     return library.parts(graph)
+
+
+def parts_of_frame(frame: pandas.DataFrame, source: Hashable, target: Hashable) -> Parts:
+    """Return the parts of a table with one edge in each row, whose labels are the ends as they first occur."""
+    columns = getattr(frame, "columns", None)
+    if columns is None:
+        raise TypeError(f"`frame` must be a pandas.DataFrame, got {type(frame).__name__}")
+    for name, column in (("source", source), ("target", target)):
+        if column not in columns:
+            raise ValueError(f"`{name}` must be a column of the table, got {column!r}; it has {list(columns)}")
+    ends = list(zip(frame[source].to_list(), frame[target].to_list(), strict=True))
+    numbers: dict[Hashable, int] = {}
+    edges = np.empty((len(ends), 2), dtype=np.int64)
+    for row, pair in enumerate(ends):
+        for side, end in enumerate(pair):
+            if end is None or end != end:
+                raise ValueError(f"`frame` must name both ends of each edge, got {pair!r} in row {row}")
+            edges[row, side] = numbers.setdefault(end, len(numbers))
+    return len(numbers), edges, list(numbers)
+
+
+def parts_of_table(matrix: npt.ArrayLike, name: str) -> Parts:
+    """Return the parts of a symmetric table of zeros and ones."""
+    _check.fits(matrix, name)
+    try:
+        table = np.asarray(matrix)
+    except ValueError:
+        raise ValueError(f"`{name}` must be square, got rows of different lengths") from None
+    if table.ndim != 2 or table.shape[0] != table.shape[1]:
+        raise ValueError(f"`{name}` must be square, got shape {table.shape}")
+    if table.dtype.kind not in "biuf":
+        raise TypeError(f"`{name}` must hold truth values, got dtype {table.dtype}")
+    neither = (table != 0) & (table != 1)
+    if neither.any():
+        u, v = (int(end) for end in np.argwhere(neither)[0])
+        raise ValueError(f"`{name}` must hold truth values or 0 and 1, got {table[u, v]} at ({u}, {v})")
+    table = table.astype(bool)
+    wrong = table != table.T
+    if wrong.any():
+        u, v = (int(end) for end in np.argwhere(wrong)[0])
+        raise ValueError(f"`{name}` must be symmetric, got {table[u, v]} at ({u}, {v}) and {table[v, u]} at ({v}, {u})")
+    return len(table), np.argwhere(np.triu(table)).astype(np.int64), None
+
+
+def parts_of_sparse(matrix: object, name: str) -> Parts:
+    """Return the parts of the pattern of a sparse matrix."""
+    if not is_sparse(matrix):
+        raise TypeError(f"`{name}` must be a scipy.sparse array or matrix, got {type(matrix).__name__}")
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"`{name}` must be square, got shape {matrix.shape}")
+    n = _check.whole(matrix.shape[0], name, maximum=MOST_VERTICES)
+    entries = matrix.tocoo()
+    if entries.data.dtype.kind in "fc" and np.isnan(entries.data).any():
+        raise ValueError(f"`{name}` must not hold NaN")
+    stored = entries.data != 0
+    rows, cols = entries.row[stored].astype(np.int64), entries.col[stored].astype(np.int64)
+    ends = np.sort(np.stack([rows, cols], axis=1), axis=1)
+    return n, pairs_of(np.unique(keys_of(ends, n)), n), None

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._check import Number
-from quincunx.graphs._graph import Graph, IntArray, as_graph
+from quincunx._types import Ints
+from quincunx.graphs._graph import Graph, as_graph
 from quincunx.graphs._names import Names
 from quincunx.graphs._others import is_sparse, library_of
 
@@ -40,7 +41,7 @@ Weight: TypeAlias = str | Sequence[Number] | npt.NDArray[Any] | Mapping[Any, Num
 Unweighted: TypeAlias = _NotSaid | None
 
 
-def laid(graph: GraphLike, weight: Weight | Unweighted) -> tuple[GraphLike, Fraction | int, IntArray | None]:
+def laid(graph: GraphLike, weight: Weight | Unweighted) -> tuple[GraphLike, Fraction | int, Ints | None]:
     """Return a graph with parallel edges in the place of weights, what each of them weighs and stands for.
 
     Each product of k weights is then the number of ways to take k of the parallel edges, times that number to the k.
@@ -49,7 +50,7 @@ def laid(graph: GraphLike, weight: Weight | Unweighted) -> tuple[GraphLike, Frac
     return (graph, 1, None) if weights is None else lay(as_graph(graph), weights)
 
 
-def lay(graph: Graph, weights: list[Fraction]) -> tuple[Graph, Fraction | int, IntArray]:
+def lay(graph: Graph, weights: list[Fraction]) -> tuple[Graph, Fraction | int, Ints]:
     """Return what `laid` does for a graph with the weight of each edge."""
     if not any(weights):
         return Graph(graph.num_vertices, [], graph._labels), 1, np.empty(0, dtype=np.int64)
