@@ -8,6 +8,7 @@ import typing
 
 from quincunx import _sklearn
 from quincunx._summary import Summary
+from quincunx.posterior._beta import BetaBernoulli
 from quincunx.posterior._bounds import (
     LipschitzConstants,
     beta_hockey_stick,
@@ -22,18 +23,13 @@ from quincunx.posterior._bounds import (
 )
 from quincunx.posterior._counterexamples import counterexamples, naive_bayes_loss
 from quincunx.posterior._dirichlet import DirichletCategorical, DirichletPosterior
+from quincunx.posterior._gamma import ExponentialGamma, LaplaceGamma, NormalPrecisionGamma
 from quincunx.posterior._grid import GridModel, GridPosterior
 from quincunx.posterior._marginal_tree import MarginalTree, synthesize
 from quincunx.posterior._network import DiscreteBayesNet, NetworkPosterior, PrivateBayesNet
-from quincunx.posterior._one_parameter import (
-    BetaBernoulli,
-    ConjugatePosterior,
-    ExponentialGamma,
-    LaplaceGamma,
-    NormalPrecisionGamma,
-)
+from quincunx.posterior._one_parameter import ConjugatePosterior
+from quincunx.posterior._records import PackedRecords
 from quincunx.posterior._sample import PrivateSample, QueryAnswerer
-from quincunx.posterior._structure import PackedRecords
 from quincunx.posterior._synthetic import SyntheticBayesNet
 from quincunx.posterior._vectors import (
     BallPosterior,

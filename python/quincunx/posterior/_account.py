@@ -12,6 +12,7 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._rng import RandomSource, generator
 from quincunx._types import Array, Floats
+from quincunx.posterior._parts import posterior_doc
 from quincunx.posterior._sample import PrivateSample, sample_size
 from quincunx.privacy import AddRemove, PrivacyGuarantee, ReplaceOne
 from quincunx.privacy._relations import Relation
@@ -101,6 +102,7 @@ class Model(Protocol):
     def guarantee(self, n: int | None = None, *, relation: Relation = ONE) -> PrivacyGuarantee: ...
 
 
+@posterior_doc
 class Drawn:
     """A posterior that draws are released from: one draw keeps what its model keeps for as many records."""
 
@@ -132,19 +134,7 @@ class Drawn:
     ) -> PrivateSample:
         """Draw from the posterior.
 
-        Parameters
-        ----------
-        size : int
-            Draws; each costs its epsilon.
-        private : bool
-            Exactly the law that the guarantee is about, by bits of a generator that the operating system keys. False:
-            without a guarantee, by a generator that `rng` gives.
-        relation : ReplaceOne or AddRemove
-            Of the guarantee.
-        insecure_seed : int, optional
-            Makes private draws repeatable, for tests: the guarantee then says that they protect nobody.
-        rng : None, int, SeedSequence, BitGenerator or Generator
-            For draws that are not private.
+        {draws}
 
         Returns
         -------

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from quincunx import _check
-from quincunx._docs import assembled, sections
+from quincunx._docs import assembled
 from quincunx.errors import InsecureGuaranteeWarning
+from quincunx.posterior._parts import posterior_doc
 from quincunx.privacy import PrivacyGuarantee, Relation, ReplaceOne, _relations
 
 
@@ -22,6 +23,7 @@ def _guarantee(g: object) -> PrivacyGuarantee:
     return g
 
 
+@posterior_doc
 def kl_bound(g: PrivacyGuarantee) -> float:
     """Bound the Kullback-Leibler divergence between the outputs for two neighbors (T2, T3), in nats.
 
@@ -29,20 +31,10 @@ def kl_bound(g: PrivacyGuarantee) -> float:
     epsilon that contains 0, and Hoeffding's lemma bounds its mean. N samples add up. Without a bounded range
     ``epsilon tanh(epsilon / 2)``, or the zero-concentrated level.
 
-    Parameters
-    ----------
-    g : PrivacyGuarantee
-        Of a release, or of several (``n * g``).
-
-    Returns
-    -------
-    float
+    {of_releases}
         Infinite if nothing is known.
 
-    Raises
-    ------
-    TypeError
-        If `g` is no guarantee.
+    {no_guarantee}
 
     Examples
     --------
@@ -57,25 +49,16 @@ def kl_bound(g: PrivacyGuarantee) -> float:
     return min(known, g.epsilon) if g.delta == 0 else known
 
 
+@posterior_doc
 def tv_bound(g: PrivacyGuarantee) -> float:
     """Bound the total variation distance between the outputs for two neighbors (T2).
 
     ``tanh(epsilon / 4)`` for a range-bounded guarantee, ``tanh(epsilon / 2)`` for a pure one of which no more is known.
 
-    Parameters
-    ----------
-    g : PrivacyGuarantee
-        Of a release, or of several.
-
-    Returns
-    -------
-    float
+    {of_releases}
         In [0, 1].
 
-    Raises
-    ------
-    TypeError
-        If `g` is no guarantee.
+    {no_guarantee}
 
     Examples
     --------
@@ -89,7 +72,7 @@ def tv_bound(g: PrivacyGuarantee) -> float:
     return min(1.0, _guarantee(g).total_variation(), pinsker * (1 + 1e-15))
 
 
-@sections
+@posterior_doc
 def min_samples_to_distinguish(g: PrivacyGuarantee, err: float) -> float:
     """Return how many releases a test needs at least to tell two neighbors apart (T11).
 
@@ -124,7 +107,7 @@ def min_samples_to_distinguish(g: PrivacyGuarantee, err: float) -> float:
     return math.log(1 / (4 * error)) / kl if kl else math.inf
 
 
-@sections
+@posterior_doc
 def le_cam_lower_bound(g: PrivacyGuarantee, *, n_samples: int = 1, distance: float = 1.0) -> float:
     """Bound from below the error with which anybody estimates a data set from releases (T12).
 
@@ -166,7 +149,7 @@ def le_cam_lower_bound(g: PrivacyGuarantee, *, n_samples: int = 1, distance: flo
     return 0.5 * size * (1 - min(found))
 
 
-@sections
+@posterior_doc
 def query_error_bound(*, n_samples: int, n_responses: int, n_queries: int, beta: float) -> float:
     """Bound the error of all answers that are chosen from one private sample (T8).
 

@@ -14,7 +14,7 @@ from quincunx._categories import Categories, of_words
 from quincunx._npz import write_whole
 from quincunx._types import Facts
 from quincunx.posterior._network import DiscreteBayesNet
-from quincunx.posterior._structure import Codes
+from quincunx.posterior._records import Codes
 from quincunx.privacy import AddRemove, ReplaceOne
 
 RELATIONS: Facts = {"replace-one": ReplaceOne, "add-remove": AddRemove}

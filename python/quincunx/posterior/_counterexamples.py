@@ -8,9 +8,10 @@ import numpy as np
 from quincunx import _check
 from quincunx._docs import sections
 from quincunx.posterior._account import checked_trim
+from quincunx.posterior._beta import BetaBernoulli
 from quincunx.posterior._bounds import LipschitzConstants
+from quincunx.posterior._gamma import ExponentialGamma, NormalPrecisionGamma
 from quincunx.posterior._network import DiscreteBayesNet
-from quincunx.posterior._one_parameter import BetaBernoulli, ExponentialGamma
 
 
 @dataclass(frozen=True)
@@ -227,6 +228,4 @@ def _density_change() -> float:
 
 
 def _normal_constant() -> float:
-    from quincunx.posterior._one_parameter import NormalPrecisionGamma
-
     return NormalPrecisionGamma(1, 2, bounds=(0.1, 0.5), data_bound=5).lipschitz_constants(1).C

@@ -13,7 +13,7 @@ from quincunx import _check, _core
 from quincunx._types import Array, Floats, Ints
 from quincunx.posterior import _account
 from quincunx.posterior._account import ONE
-from quincunx.posterior._one_parameter import BetaBernoulli
+from quincunx.posterior._beta import BetaBernoulli
 from quincunx.posterior._parts import posterior_doc
 from quincunx.privacy import PrivacyGuarantee, ReplaceOne
 from quincunx.privacy._relations import Relation

@@ -13,7 +13,8 @@ from quincunx._categories import Categories, CategoriesLike
 from quincunx._sklearn import Deferred, estimator_doc, store, validation
 from quincunx._types import Array, Facts, Floats, Ints, Tags
 from quincunx.posterior._network import DiscreteBayesNet
-from quincunx.posterior._structure import Codes, Nonneg
+from quincunx.posterior._records import Codes
+from quincunx.posterior._structure import Nonneg
 from quincunx.posterior._vectors import BallRegression
 from quincunx.privacy import PrivacyGuarantee
 

@@ -29,7 +29,8 @@ from quincunx.errors import TooLargeError
 from quincunx.posterior import _account
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._parts import posterior_doc
-from quincunx.posterior._structure import MOST_CELLS, Nodes, Records
+from quincunx.posterior._records import Nodes, Records
+from quincunx.posterior._structure import MOST_CELLS
 from quincunx.posterior._synthetic import SyntheticBayesNet, expanded, fraction_of, group_of, projected
 from quincunx.posterior._tree_fit import NoisyTable, fit_forest
 from quincunx.privacy import PrivacyGuarantee, Release, ReplaceOne, _rational, noise

@@ -12,7 +12,8 @@ from quincunx import _check, _core
 from quincunx._types import Floats
 from quincunx.posterior import _account
 from quincunx.posterior._dirichlet import DirichletCategorical
-from quincunx.posterior._structure import Nonneg, Records, Structure, marginal
+from quincunx.posterior._records import Records, marginal
+from quincunx.posterior._structure import Nonneg, Structure
 from quincunx.privacy import PrivacyGuarantee, ReplaceOne, _rational
 from quincunx.privacy._geometric import geometric_noise
 from quincunx.privacy._relations import Relation

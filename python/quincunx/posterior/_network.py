@@ -14,7 +14,8 @@ from quincunx.posterior import _account
 from quincunx.posterior._mechanisms import fit
 from quincunx.posterior._network_posterior import drawn, joint
 from quincunx.posterior._parts import posterior_doc
-from quincunx.posterior._structure import Nonneg, Records, Structure
+from quincunx.posterior._records import Records
+from quincunx.posterior._structure import Nonneg, Structure
 from quincunx.privacy import PrivacyGuarantee
 from quincunx.privacy._relations import Relation
 

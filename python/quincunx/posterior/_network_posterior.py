@@ -19,7 +19,8 @@ from quincunx import _check
 from quincunx._rng import RandomSource, generator
 from quincunx._types import Array, ByLabel, Floats, Ints
 from quincunx.posterior import _account
-from quincunx.posterior._structure import Nodes, Structure
+from quincunx.posterior._records import Nodes
+from quincunx.posterior._structure import Structure
 from quincunx.privacy import PrivacyGuarantee, ReplaceOne
 
 # Noise beyond exp(-this) is not looked for: a double has none of it.

@@ -25,6 +25,51 @@ posterior_doc = assembled(
     knob : {"trim", "temper"}, optional
         What is changed; by default `temper` (never above what it is) where there is a trimming, else `trim`.
     """,
+    of_releases="""
+    Parameters
+    ----------
+    g : PrivacyGuarantee
+        Of a release, or of several (``n * g``).
+
+    Returns
+    -------
+    float
+    """,
+    no_guarantee="""
+    Raises
+    ------
+    TypeError
+        If `g` is no guarantee.
+    """,
+    node="""
+    Parameters
+    ----------
+    node : object
+        Of the graph.
+    """,
+    draws="""
+    Parameters
+    ----------
+    size : int
+        Draws; each costs its epsilon.
+    private : bool
+        Exactly the law that the guarantee is about, by bits of a generator that the operating system keys. False:
+        without a guarantee, by a generator that `rng` gives.
+    relation : ReplaceOne or AddRemove
+        Of the guarantee.
+    insecure_seed : int, optional
+        Makes private draws repeatable, for tests: they protect nothing then, and the guarantee says so.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        For draws that are not private.
+    """,
+    target="""
+    Parameters
+    ----------
+    epsilon : float
+        Target, > 0.
+    n : int, optional
+        Records, public: spends all of epsilon at this n. Else for every n.
+    """,
     neighbors="""
     Parameters
     ----------

@@ -3,56 +3,26 @@
 import math
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from quincunx import _check, _core
 from quincunx._categories import Categories, CategoriesLike
-from quincunx._summary import Part, Summary
-from quincunx._types import Array, Axes, ByLabel, Frame, Ints, NetworkX
+from quincunx._summary import Summary
+from quincunx._types import Array, Axes, ByLabel, NetworkX
 from quincunx.errors import TooLargeError
 from quincunx.posterior import _account
 from quincunx.posterior._parts import posterior_doc
+from quincunx.posterior._records import Codes, Counts, FamilyTables, Nodes, PackedRecords, Records, marginal
 from quincunx.privacy import AddRemove, ReplaceOne
 from quincunx.privacy._relations import Relation
 
 MOST_PARENTS = 24
 MOST_CELLS = 2**26
-Counts = Ints
-Nodes: TypeAlias = tuple[Hashable, ...]
 Edges: TypeAlias = "NetworkX | Iterable[tuple[Hashable, Hashable]]"
 #: How negative cells are dealt with.
 Nonneg: TypeAlias = str | tuple[str, float]
-#: Records by row, or their sum.
-Records: TypeAlias = "Frame | PackedRecords | Codes | Summary"
-
-
-class FamilyTables(Part, kind="family_tables"):
-    """How often each family's categories occur: as secret as the records."""
-
-    users: int
-    tables: tuple[Counts, ...]
-    sums = ("users", "tables")
-
-    @property
-    def protected(self) -> bool:
-        return False
-
-    def shape(self) -> object:
-        return [table.shape for table in self.tables]
-
-    def check(self) -> None:
-        for table in self.tables:
-            if table.dtype != np.int64 or (table < 0).any() or table.sum() != self.users:
-                raise ValueError("it has tables that no records have")
-
-
-class Codes(NamedTuple):
-    """Records that are coded: codes row by row, and the number of rows."""
-
-    flat: Array
-    rows: int
 
 
 @posterior_doc
@@ -468,55 +438,6 @@ class Structure:
         networkx.draw_networkx(graph, places, ax=ax, node_color="white", edgecolors="black", node_size=900)
         ax.set_axis_off()
         return ax
-
-
-class PackedRecords:
-    """Records of binary variables, packed 64 to a word: counted many times faster than bytes.
-
-    Parameters
-    ----------
-    data : array_like of bool or int, shape (n, width)
-        Records of zeros and ones.
-
-    Attributes
-    ----------
-    rows, width : int
-        Records and columns.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If `data` has another shape or holds something else.
-
-    Examples
-    --------
-    >>> from quincunx.posterior import DiscreteBayesNet, PackedRecords
-    >>> packed = PackedRecords([[0, 1], [1, 1], [1, 0]])
-    >>> DiscreteBayesNet([("A", "B")], {"A": 2, "B": 2}).count_tables(packed)["B"]
-    array([[0, 1],
-           [1, 1]])
-    """
-
-    def __init__(self, data: Records) -> None:
-        array = _check.categories(data, "data", 2)
-        if array.ndim != 2 or array.shape[1] == 0:
-            raise ValueError(f"`data` must have shape (n, width), got {array.shape}")
-        flat = array.astype(np.uint8, copy=False).reshape(-1)
-        self._bits = _core.PackedBits(flat, array.shape[1])
-        self.rows, self.width = array.shape
-
-    def __len__(self) -> int:
-        return int(self.rows)
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("packed records cannot be pickled or copied: take the records that they were packed from")
-
-
-def marginal(table: Array, axes: Nodes, wanted: Nodes) -> Array:
-    """Sum a table over what is not wanted, its axes in the order wanted."""
-    gone = tuple(place for place, axis in enumerate(axes) if axis not in wanted)
-    left = [axis for axis in axes if axis in wanted]
-    return np.asarray(table.sum(axis=gone)).transpose([left.index(axis) for axis in wanted])
 
 
 def _edges(edges: "Edges", known: Mapping[Hashable, int]) -> list[tuple[Hashable, Hashable]]:

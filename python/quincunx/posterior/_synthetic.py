@@ -13,7 +13,7 @@ from quincunx._rng import RandomSource, generator
 from quincunx._types import DataFrame, Floats, Ints
 from quincunx.posterior._network import DiscreteBayesNet, PrivateBayesNet
 from quincunx.posterior._parts import posterior_doc
-from quincunx.posterior._structure import Nodes
+from quincunx.posterior._records import Nodes
 from quincunx.privacy import PrivacyGuarantee, Release
 
 

@@ -329,6 +329,7 @@ class BallRegression(_VectorModel):
         return _ball_posterior(self, len(rows), scale * rows.T @ rows + prior, scale * rows.T @ responses)
 
 
+@posterior_doc
 @dataclass(frozen=True, eq=False)
 class WishartPosterior(_account.Drawn):
     """A Wishart law of precision matrices truncated to a Frobenius ball.
@@ -369,18 +370,7 @@ class WishartPosterior(_account.Drawn):
     ) -> PrivateSample:
         """Draw precision matrices by rejection from the untruncated Wishart law.
 
-        Parameters
-        ----------
-        size : int
-            Draws; each costs its epsilon.
-        private : bool
-            With a guarantee. Bits come from a generator that the operating system keys.
-        relation : ReplaceOne or AddRemove
-            Of the guarantee.
-        insecure_seed : int, optional
-            Makes private draws repeatable, for tests.
-        rng : None, int, SeedSequence, BitGenerator or Generator
-            For draws that are not private.
+        {draws}
         max_proposals : int
             After as many in all, an error: never a matrix that was not accepted.
 
