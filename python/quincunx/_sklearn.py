@@ -10,7 +10,7 @@ import importlib.util
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -103,11 +103,6 @@ class Deferred:
     def __sklearn_tags__(self) -> Tags:
         """Return what scikit-learn's base says; that is found first once an instance exists."""
         raise NotImplementedError
-
-
-def store(estimator: object, parameters: Mapping[str, object]) -> None:
-    """Store what a constructor was given, its `locals()`, each parameter under its own name."""
-    vars(estimator).update({name: value for name, value in parameters.items() if name not in ("self", "__class__")})
 
 
 def complete() -> None:

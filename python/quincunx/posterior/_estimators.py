@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import field
 from typing import ClassVar, Self
 
 import numpy as np
@@ -10,16 +11,17 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._categories import Categories, CategoriesLike
-from quincunx._sklearn import Deferred, estimator_doc, store, validation
+from quincunx._inference._parameters import parameters
+from quincunx._sklearn import Deferred, estimator_doc, validation
 from quincunx._types import Array, Facts, Floats, Ints, Tags
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._records import Codes
 from quincunx.posterior._structure import Nonneg
 from quincunx.posterior._vectors import BallRegression
-from quincunx.privacy import PrivacyGuarantee
 
 
 @estimator_doc
+@parameters
 class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator")):
     """Fit of a star-shaped network, and prediction from its tables."""
 
@@ -31,14 +33,12 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         **dict.fromkeys(("network_", "class_log_prior_", "feature_log_prob_"), "noise"),
     }
 
-    guarantee_: PrivacyGuarantee
-    classes_: Array
-    epsilon: float
-    mechanism: str
-    nonneg: Nonneg
-    smooth: float
-    classes: CategoriesLike | None
-    insecure_seed: int | None
+    epsilon: float = field(default=1.0, kw_only=False)
+    mechanism: str = "auto"
+    nonneg: Nonneg = "clip"
+    smooth: float = 1.0
+    classes: CategoriesLike | None = None
+    insecure_seed: int | None = None
 
     def _features(self, features: int) -> list[Categories]:
         """Return the declared categories of each feature."""
@@ -158,6 +158,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         return np.asarray(self.classes_[np.argmax(joint, axis=1)])
 
 
+@parameters
 class PrivateBernoulliNB(_PrivateNaiveBayes):
     """Naive Bayes on binary features with differentially private counts.
 
@@ -207,20 +208,8 @@ class PrivateBernoulliNB(_PrivateNaiveBayes):
     (array([1, 0]), 2.0)
     """
 
-    binarize: float
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        mechanism: str = "fourier_linf",
-        nonneg: str = "clip",
-        smooth: float = 1.0,
-        binarize: float = 0.0,
-        classes: CategoriesLike | None = None,
-        insecure_seed: int | None = None,
-    ) -> None:
-        store(self, locals())
+    mechanism: str = "fourier_linf"
+    binarize: float = 0.0
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -234,6 +223,7 @@ class PrivateBernoulliNB(_PrivateNaiveBayes):
         return np.asarray(X > _check.real(self.binarize, "binarize"), dtype=np.int64)
 
 
+@parameters
 class PrivateCategoricalNB(_PrivateNaiveBayes):
     """Naive Bayes on categorical features with differentially private counts.
 
@@ -270,20 +260,7 @@ class PrivateCategoricalNB(_PrivateNaiveBayes):
     ['odd', 'even']
     """
 
-    categories: CategoriesLike | Sequence[CategoriesLike] | Mapping[Hashable, CategoriesLike] | None
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        categories: CategoriesLike | Sequence[CategoriesLike] | Mapping[Hashable, CategoriesLike] | None = None,
-        mechanism: str = "auto",
-        nonneg: str = "clip",
-        smooth: float = 1.0,
-        classes: CategoriesLike | None = None,
-        insecure_seed: int | None = None,
-    ) -> None:
-        store(self, locals())
+    categories: CategoriesLike | Sequence[CategoriesLike] | Mapping[Hashable, CategoriesLike] | None = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -325,6 +302,7 @@ class PrivateCategoricalNB(_PrivateNaiveBayes):
 
 
 @estimator_doc
+@parameters
 class PosteriorSampleRegressor(Deferred, sklearn=("RegressorMixin", "BaseEstimator")):
     """Linear regression by one draw of the coefficients from a posterior on a ball.
 
@@ -377,24 +355,12 @@ class PosteriorSampleRegressor(Deferred, sklearn=("RegressorMixin", "BaseEstimat
         "feature_names_in_": "shape",
     }
 
-    guarantee_: PrivacyGuarantee
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        radius: float = 1.0,
-        x_norm: float = 1.0,
-        y_bound: float = 1.0,
-        prior_precision: float = 1.0,
-        insecure_seed: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.radius = radius
-        self.x_norm = x_norm
-        self.y_bound = y_bound
-        self.prior_precision = prior_precision
-        self.insecure_seed = insecure_seed
+    epsilon: float = field(default=1.0, kw_only=False)
+    radius: float = 1.0
+    x_norm: float = 1.0
+    y_bound: float = 1.0
+    prior_precision: float = 1.0
+    insecure_seed: int | None = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
