@@ -13,6 +13,7 @@ from quincunx._html import table_html
 from quincunx._types import Ints
 from quincunx.errors import TooLargeError
 from quincunx.graphs._graph import GraphLike, as_graph, counted
+from quincunx.graphs._orbitals import Orbitals
 from quincunx.graphs._parts import graph_doc
 
 _MOST = 2**32 - 1
@@ -372,22 +373,14 @@ class AutomorphismGroup:
     def stabilizer(self, v: Hashable) -> AutomorphismGroup:
         """Return the subgroup that fixes a point.
 
-        Parameters
-        ----------
-        v : int or label
-            The point; its label where the graph has labels of its own.
+        {point}
 
         Returns
         -------
         AutomorphismGroup
             The elements that keep the point where it is.
 
-        Raises
-        ------
-        TypeError
-            If `v` is not a whole number.
-        ValueError
-            If it is not a point.
+        {no_point}
 
         Examples
         --------
@@ -401,10 +394,7 @@ class AutomorphismGroup:
     def transversal(self, v: Hashable) -> tuple[Ints, Ints]:
         """Return the orbit of a point, with a group element for each of its points.
 
-        Parameters
-        ----------
-        v : int or label
-            The point; its label where the graph has labels of its own.
+        {point}
 
         Returns
         -------
@@ -413,12 +403,7 @@ class AutomorphismGroup:
         elements : ndarray of int64, shape (m, num_points)
             Row `i` is an element of the group that takes `v` to ``points[i]``.
 
-        Raises
-        ------
-        TypeError
-            If `v` is not a whole number.
-        ValueError
-            If it is not a point.
+        {no_point}
         quincunx.errors.TooLargeError
             If the rows do not fit into memory.
 
@@ -463,7 +448,9 @@ class AutomorphismGroup:
                [3, 4, 3],
                [2, 1, 0]], dtype=int32)
         """
-        return Orbitals._of(self._group.orbitals(_check.memory_limit(memory_limit)), self)
+        return Orbitals._of(
+            self._group.orbitals(_check.memory_limit(memory_limit)), (AutomorphismGroup.orbitals, (self,))
+        )
 
     def _point(self, v: Hashable) -> int:
         if self._labels is not None:
@@ -497,132 +484,3 @@ class AutomorphismGroup:
 
 def _restored(labels: tuple[Hashable, ...] | None, *state: *_core._GroupState) -> AutomorphismGroup:
     return AutomorphismGroup._of(_core.PermutationGroup.from_state(*state), labels)
-
-
-class Orbitals:
-    """The orbits of a permutation group on ordered pairs of points.
-
-    Made by `AutomorphismGroup.orbitals`. Orbitals are numbered in the order in which they are first met, row by row.
-
-    Attributes
-    ----------
-    num_points : int
-        Number of points.
-    rank : int
-        Number of orbitals.
-    sizes : ndarray of int64, shape (rank,)
-        Number of pairs in each.
-    representatives : ndarray of int64, shape (rank, 2)
-        The first pair of each, row by row.
-
-    Notes
-    -----
-    Takes two bytes for each pair of points; `labels` takes four more for as long as its result is kept.
-
-    Examples
-    --------
-    >>> from quincunx.graphs import AutomorphismGroup
-    >>> orbitals = AutomorphismGroup.hamming(2, 3).orbitals()
-    >>> orbitals.sizes
-    array([ 9, 36, 36])
-    >>> orbitals.representatives.tolist()
-    [[0, 0], [0, 1], [0, 4]]
-    """
-
-    __slots__ = ("_group", "_pairs")
-
-    _pairs: _core.PairOrbits
-    _group: AutomorphismGroup
-
-    def __init__(self) -> None:
-        raise TypeError("Orbitals are made by AutomorphismGroup.orbitals")
-
-    @classmethod
-    def _of(cls, core: _core.PairOrbits, group: AutomorphismGroup) -> Orbitals:
-        orbitals = cls.__new__(cls)
-        orbitals._pairs, orbitals._group = core, group
-        return orbitals
-
-    def __reduce__(self) -> tuple[Callable[..., Orbitals], tuple[AutomorphismGroup]]:
-        return AutomorphismGroup.orbitals, (self._group,)  # found anew: the group is far smaller than its pairs
-
-    @property
-    def num_points(self) -> int:
-        """Number of points."""
-        return self._pairs.points
-
-    @property
-    def rank(self) -> int:
-        """Number of orbitals."""
-        return self._pairs.rank
-
-    @property
-    def sizes(self) -> Ints:
-        """Number of pairs in each orbital."""
-        return self._pairs.sizes()
-
-    @property
-    def representatives(self) -> Ints:
-        """The first pair of each orbital, row by row."""
-        return self._pairs.representatives()
-
-    def label_row(self, v: int) -> Ints:
-        """Return the orbitals of the pairs that begin with a point.
-
-        Parameters
-        ----------
-        v : int
-            The point.
-
-        Returns
-        -------
-        ndarray of int64, shape (num_points,)
-            Entry `w` is the number of the orbital of ``(v, w)``.
-
-        Raises
-        ------
-        TypeError
-            If `v` is not a whole number.
-        ValueError
-            If it is not a point.
-
-        Examples
-        --------
-        >>> from quincunx.graphs import AutomorphismGroup
-        >>> AutomorphismGroup.hamming(2, 2).orbitals().label_row(3)
-        array([2, 1, 1, 0])
-        """
-        v = _check.whole(v, "v")
-        if v >= self.num_points:
-            raise ValueError(f"`v` must be a point in 0..{self.num_points - 1}, got {v}")
-        return self._pairs.label_row(v)
-
-    def labels(self, *, threads: int | None = None) -> npt.NDArray[np.int32]:
-        """Return the orbital of every pair.
-
-        Parameters
-        ----------
-        threads : int, optional
-            Number of threads; what this process may use if left out. The result does not depend on it.
-
-        Returns
-        -------
-        ndarray of int32, shape (num_points, num_points)
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `threads` is not a positive whole number.
-        quincunx.errors.TooLargeError
-            If there are ``2**31`` orbitals or more.
-
-        Examples
-        --------
-        >>> from quincunx.graphs import AutomorphismGroup
-        >>> AutomorphismGroup.hamming(1, 3).orbitals().labels().tolist()
-        [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
-        """
-        return self._pairs.labels(_check.threads(threads))
-
-    def __repr__(self) -> str:
-        return f"<Orbitals: {counted(self.rank, 'orbital')} on {counted(self.num_points, 'point')}>"

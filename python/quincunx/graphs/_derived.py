@@ -21,13 +21,7 @@ def line_graph(graph: GraphLike, k: int = 1) -> Graph:
     Two parallel edges share both ends and are joined twice. The two ends of a loop lie at the same vertex: they make a
     loop of the line graph, and join it twice to every other edge there.
 
-    Parameters
-    ----------
-    graph : Graph, Lattice, networkx graph, scipy.sparse matrix or (n, edges)
-        A lattice is taken as the finite graph it is, cut at its boundary; see `quincunx.lattices.Lattice.line_graph`
-        for the other order.
-    k : int, default 1
-        How many times, >= 0.
+    {derived}
 
     Returns
     -------
@@ -93,13 +87,8 @@ def _refuse_large(what: str, vertices: int, edges: int) -> None:
 def subdivide(graph: GraphLike, k: int = 1) -> Graph:
     """Return the subdivision, `k` times over: a new vertex in the middle of each edge.
 
-    Parameters
-    ----------
-    graph : Graph, Lattice, networkx graph, scipy.sparse matrix or (n, edges)
-        A lattice is taken as the finite graph it is, cut at its boundary; see `quincunx.lattices.Lattice.subdivide`
-        for the other order.
-    k : int, default 1
-        How many times, >= 0. An edge becomes a path of ``2**k`` edges.
+    {derived}
+        An edge becomes a path of ``2**k`` edges.
 
     Returns
     -------

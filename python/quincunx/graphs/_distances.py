@@ -10,6 +10,7 @@ import numpy.typing as npt
 from quincunx import _check, _core
 from quincunx._types import Ints
 from quincunx.graphs._graph import Graph, GraphLike, as_graph
+from quincunx.graphs._parts import graph_doc
 
 
 @overload
@@ -100,15 +101,13 @@ def distances(
     return _core.distances(graph.num_vertices, graph.edges, _check.threads(threads), _check.memory_limit(memory_limit))
 
 
+@graph_doc
 def spheres(graph: GraphLike, v: Hashable) -> list[Ints] | list[tuple[Hashable, ...]]:
     """Return the spheres around a vertex.
 
     The sphere of radius `d` holds the vertices at distance `d`.
 
-    Parameters
-    ----------
-    graph : Graph, lattice, networkx graph, SciPy sparse matrix or pair (n, edges)
-        The graph.
+    {graph}
     v : int or label
         The vertex in the middle; its label in a graph with labels of its own.
 
@@ -140,13 +139,11 @@ def spheres(graph: GraphLike, v: Hashable) -> list[Ints] | list[tuple[Hashable, 
     return [tuple(graph._labels[u] for u in sphere.tolist()) for sphere in found]
 
 
+@graph_doc
 def sphere_sizes(graph: GraphLike, *, threads: int | None = None, memory_limit: int | None = None) -> Ints:
     """Return the sizes of the spheres around all vertices.
 
-    Parameters
-    ----------
-    graph : Graph, lattice, networkx graph, SciPy sparse matrix or pair (n, edges)
-        The graph.
+    {graph}
     threads : int, optional
         Number of threads; what this process may use if left out.
     memory_limit : int, optional
@@ -157,12 +154,7 @@ def sphere_sizes(graph: GraphLike, *, threads: int | None = None, memory_limit: 
     ndarray of int64, shape (n, 1 + largest distance)
         Entry ``[v, d]`` is the number of vertices at distance `d` from `v`.
 
-    Raises
-    ------
-    TypeError
-        If an argument is of a wrong type.
-    ValueError
-        If `threads` is not positive.
+    {thread_error}
     quincunx.errors.TooLargeError
         If the table would be larger than `memory_limit`, which is seen after a few rows.
 
@@ -180,15 +172,13 @@ def sphere_sizes(graph: GraphLike, *, threads: int | None = None, memory_limit: 
     )
 
 
+@graph_doc
 def is_distance_degree_regular(graph: GraphLike, *, threads: int | None = None) -> bool:
     """Tell whether the spheres around all vertices have the same sizes.
 
     Vertex-transitive and distance-regular graphs are such, but also some without any symmetry.
 
-    Parameters
-    ----------
-    graph : Graph, lattice, networkx graph, SciPy sparse matrix or pair (n, edges)
-        The graph.
+    {graph}
     threads : int, optional
         Number of threads; what this process may use if left out.
 
@@ -197,12 +187,7 @@ def is_distance_degree_regular(graph: GraphLike, *, threads: int | None = None) 
     bool
         Whether they do at every distance.
 
-    Raises
-    ------
-    TypeError
-        If an argument is of a wrong type.
-    ValueError
-        If `threads` is not positive.
+    {thread_error}
 
     Examples
     --------

@@ -41,6 +41,15 @@ graph_doc = assembled(
     alphabet_size : int
         Number of letters, >= 1.
     """,
+    derived="""
+    Parameters
+    ----------
+    graph : Graph, Lattice, networkx graph, scipy.sparse matrix or (n, edges)
+        A lattice is taken as the finite graph it is, cut at its boundary; the method of this name of
+        `quincunx.lattices.Lattice` is for the other order.
+    k : int, default 1
+        How many times, >= 0.
+    """,
     repeated="""
     Raises
     ------
@@ -64,6 +73,34 @@ graph_doc = assembled(
         If `vertices` is no collection, or a vertex of a graph without labels is not a whole number.
     ValueError
         If one is no vertex, or there is not one truth value for each.
+    """,
+    point="""
+    Parameters
+    ----------
+    v : int or label
+        The point; its label where the graph has labels of its own.
+    """,
+    no_point="""
+    Raises
+    ------
+    TypeError
+        If `v` is not a whole number.
+    ValueError
+        If it is not a point.
+    """,
+    graph="""
+    Parameters
+    ----------
+    graph : Graph, lattice, networkx graph, SciPy sparse matrix or pair (n, edges)
+        The graph.
+    """,
+    thread_error="""
+    Raises
+    ------
+    TypeError
+        If an argument is of a wrong type.
+    ValueError
+        If `threads` is not positive.
     """,
     networkx="""
     Returns
