@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import quincunx
-from quincunx import _jobs, cli, lattices
+from quincunx import _job_checks, _job_folder, cli, lattices
 from quincunx.counting import count_independent_sets, count_spanning_trees, independence_polynomial
 from quincunx.counting._records import records
 from quincunx.factorization import PoissonFactorization
@@ -30,20 +30,6 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and pro
 
 LONG = ["count", "independent-sets", "square", "22x500", "--threads", "1", "--checkpoint-interval", "0.02"]
 SMALL = ["count", "independent-sets", "square", "8x8"]
-
-
-@pytest.fixture
-def run(capsys):
-    """Return a function that runs a command line in this process: status, standard output, standard error."""
-
-    def run(*arguments):
-        try:
-            status = cli.main([str(argument) for argument in arguments])
-        except SystemExit as stop:
-            status = stop.code
-        return status, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture
@@ -68,7 +54,7 @@ def saved(folder, process):
     until = time.monotonic() + 60
     while not (
         folder.exists()
-        and [run[0]["pid"] for run in _jobs.Folder(folder).runs()][-1:] == [process.pid]
+        and [run[0]["pid"] for run in _job_folder.Folder(folder).runs()][-1:] == [process.pid]
         and state.exists()
         and state.stat().st_size > 100
     ):
@@ -212,7 +198,7 @@ def test_steps_are_logged_with_their_time_and_memory(job, folder, run):
     until = time.monotonic() + 120
     while (
         not folder.exists()
-        or sum(entry["event"] == "step" for part in _jobs.Folder(folder).runs() for entry in part) < 3
+        or sum(entry["event"] == "step" for part in _job_folder.Folder(folder).runs() for entry in part) < 3
     ):
         assert process.poll() is None
         assert time.monotonic() < until
@@ -352,7 +338,7 @@ def test_a_torn_or_forged_log_is_read_as_far_as_it_goes(run, folder):
         )
     assert run("job", "status", folder)[0] == 0
     assert run("job", "resume", folder)[:2] == (0, "660647962955\n")
-    assert len(_jobs.Folder(folder).runs()) == 2  # the line after the torn one is whole
+    assert len(_job_folder.Folder(folder).runs()) == 2  # the line after the torn one is whole
 
 
 def test_a_process_of_another_machine_is_not_judged(run, job, folder):
@@ -368,7 +354,7 @@ def test_a_process_of_another_machine_is_not_judged(run, job, folder):
 
 def test_another_process_of_the_same_number_is_not_the_job(run, folder):
     """Numbers of processes come again: the time of their start tells them apart."""
-    if _jobs._birth(os.getpid()) is None:
+    if _job_folder.birth_of(os.getpid()) is None:
         pytest.skip("the system does not say when a process was started")
     assert run("job", "start", *SMALL, "--dir", folder)[0] == 0
     (folder / "result.json").unlink()
@@ -390,23 +376,23 @@ def test_a_folder_that_cannot_be_made_or_written_is_said_before_the_work(run, tm
 
 def test_a_full_disk_loses_no_line_that_matters(run, folder, monkeypatch):
     """A step that cannot be logged is left out; a result that cannot be written is an error."""
-    log = _jobs.Folder.log
+    log = _job_folder.Folder.log
 
     def full(self, event, *, strict=False, **facts):
         if strict:
             log(self, event, strict=strict, **facts)
 
-    monkeypatch.setattr(_jobs.Folder, "log", full)
+    monkeypatch.setattr(_job_folder.Folder, "log", full)
     assert run("job", "start", *SMALL, "--dir", folder)[:2] == (0, "660647962955\n")
     monkeypatch.undo()
-    write = _jobs.Folder.write
+    write = _job_folder.Folder.write
 
     def refused(self, name, facts):
         if name == "result.json":
             raise OSError(28, "No space left on device")
         write(self, name, facts)
 
-    monkeypatch.setattr(_jobs.Folder, "write", refused)
+    monkeypatch.setattr(_job_folder.Folder, "write", refused)
     status, out, err = run("job", "start", *SMALL, "--dir", folder.parent / "other")
     assert (status, out) == (2, "")
     assert "No space left" in err
@@ -583,7 +569,7 @@ def test_the_script_for_slurm_is_queued_again_until_it_is_done(tmp_path, command
         script = subprocess.Popen(["bash", "job.sh"], **how)
         if sent is not None:
             until = time.monotonic() + 60
-            while not folder.exists() or len(_jobs.Folder(folder).runs()) <= len(ends):
+            while not folder.exists() or len(_job_folder.Folder(folder).runs()) <= len(ends):
                 assert time.monotonic() < until
                 time.sleep(0.02)
             time.sleep(0.3)
@@ -617,4 +603,4 @@ def test_spanning_trees_of_any_length_are_verified(run, folder):
     assert run("job", "start", "count", "spanning-trees", "square", "20x600", "--dir", folder)[0] == 0
     text = json.loads((folder / "result.json").read_text())["value"]["count"]
     assert len(text) > 4300
-    assert _jobs._whole(text) == count_spanning_trees(lattices.square(20, 600))
+    assert _job_checks._whole(text) == count_spanning_trees(lattices.square(20, 600))

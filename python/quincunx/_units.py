@@ -1,4 +1,7 @@
-"""Sizes, times and large numbers as people say them."""
+"""Sizes, times, large numbers and facts as people read them."""
+
+import json as json_module
+from collections.abc import Mapping
 
 
 def in_bytes(number: float) -> str:
@@ -26,3 +29,13 @@ def in_time(seconds: float) -> str:
 def _two(number: float) -> str:
     """Return a number with two digits, or those before the point."""
     return f"{number:.2g}" if number < 10 else f"{number:.0f}"
+
+
+def shown(facts: Mapping[str, object], json: bool) -> str:
+    """Return facts as a JSON object or in lines."""
+    width = max(map(len, facts))
+    return (
+        json_module.dumps(dict(facts))
+        if json
+        else "\n".join(f"{name:<{width}}  {value}" for name, value in facts.items())
+    )

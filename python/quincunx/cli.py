@@ -8,7 +8,6 @@ of the machine; 2: bad arguments or a job larger than its limits, with the error
 """
 
 import argparse
-import io
 import json as json_module
 import os
 import platform
@@ -17,25 +16,18 @@ import time
 import warnings
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal, NamedTuple, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import quincunx
 from quincunx import _check, _core, _executors, _units
+from quincunx._arguments import Boundary, Dask, File, On, Size, graph_of, lines_of, output_of, source_of
 from quincunx._jobs import Started
 from quincunx._types import Facts
 from quincunx._verbs import Parser, Verb, filled
 from quincunx.errors import ConvergenceWarning, MisfitWarning
 
 if TYPE_CHECKING:
-    from quincunx.graphs._graph import GraphLike
-
-Boundary: TypeAlias = Literal["free", "cylinder", "torus"]
-File: TypeAlias = str | os.PathLike[str]
-
-Dask: TypeAlias = Annotated[str | None, "run on the workers of this Dask scheduler: its address, or its file"]
-
-# Ways to write sizes: bytes, or a number with one of these behind it.
-_UNITS = {"K": 10, "M": 20, "G": 30, "T": 40}
+    pass
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -99,105 +91,6 @@ def _parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     return parser
 
 
-# What command lines say otherwise than functions take it.
-
-
-def _bytes(text: str) -> int:
-    """Read a size: `6G`, `512M` or a number of bytes."""
-    shift = _UNITS.get(text[-1:].upper())
-    digits = text if shift is None else text[:-1]
-    if not digits.isascii() or not digits.isdigit() or int(digits) == 0:
-        raise argparse.ArgumentTypeError(f"must be a size such as 6G or 512M, got {text!r}")
-    return int(digits) << (shift or 0)
-
-
-Size: TypeAlias = Annotated[int, _bytes]
-
-
-class _Input(io.BytesIO):
-    """What came from standard input."""
-
-    name = "standard input"
-
-
-def _source(path: str) -> str | BinaryIO:
-    """Return a path, or for `-` a file with all of standard input, which may be read again."""
-    return _Input(sys.stdin.buffer.read()) if path == "-" else path
-
-
-def _lines(path: str) -> str | TextIO:
-    """Return a path, or the lines of what has to be unpacked or, for `-`, of standard input."""
-    if path.endswith(".gz"):
-        from quincunx._npz import unpacked
-
-        with open(path, "rb") as packed:
-            file = _Input(unpacked(packed.read(), path))
-        file.name = path
-        return io.TextIOWrapper(file, encoding="utf-8-sig")
-    return io.TextIOWrapper(_Input(sys.stdin.buffer.read()), encoding="utf-8-sig") if path == "-" else path
-
-
-def _output(path: str | None) -> str | BinaryIO | None:
-    """Return a path, or for `-` standard output as a binary file, unless it is a terminal."""
-    if path != "-":
-        return path
-    if sys.stdout.isatty():
-        raise ValueError("`--out` must name a file or a pipe: a release is not for a terminal")
-    return sys.stdout.buffer
-
-
-def _extents(text: str | None) -> tuple[int, int]:
-    """Read two extents: `20x20`."""
-    parts = (text or "").lower().split("x")
-    if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):
-        raise ValueError(f"`MxN` must be two extents such as 20x20, got {text!r}")
-    return int(parts[0]), int(parts[1])
-
-
-class On(NamedTuple):
-    """What is counted on, and the words that said so."""
-
-    graph: "GraphLike"
-    said: dict[str, str | None]
-
-
-def _graph(
-    lattice: Annotated[str | None, "square, king, triangular, honeycomb, kagome, 4-8-8, 3-12-12, ..."] = None,
-    MxN: Annotated[str | None, "the two extents, as 20x20; octagons for 4-8-8, one order for aztec-diamond"] = None,
-    *,
-    edges: Annotated[File | None, "the graph with this list of edges instead; - is standard input"] = None,
-    delimiter: str | None = None,
-    header: bool | None = None,
-    boundary: Boundary = "free",
-    twist: int = 0,
-    multigraph: bool = False,
-) -> On:
-    """Return what to count on."""
-    if edges is not None:
-        if lattice is not None:
-            raise ValueError(f"`--edges` must be given alone, got also the lattice {lattice!r}")
-        from quincunx import graphs
-
-        path = os.fspath(edges)
-        return On(graphs.read_edges(_lines(path), delimiter=delimiter, header=header), {"edges": path})
-    for name, value in (("delimiter", delimiter), ("header", header)):
-        if value is not None:
-            raise ValueError(f"`{name}` must be left out without `--edges`")
-    if lattice is None:
-        raise ValueError("`LATTICE` must be given, or a graph with `--edges`")
-    from quincunx import lattices
-
-    rows: int
-    cols: int | None
-    has_order = lattice.lower().replace("_", "-").replace(" ", "-") == "aztec-diamond"
-    if has_order and MxN is not None and MxN.isascii() and MxN.isdigit():
-        rows, cols = int(MxN), None
-    else:
-        rows, cols = _extents(MxN)
-    found = lattices.named(lattice, rows, cols, boundary, twist=twist, multigraph=multigraph)
-    return On(found, {"lattice": lattice, "size": MxN, "boundary": boundary})
-
-
 # The verbs.
 
 
@@ -221,16 +114,16 @@ def _count(
     if estimate:
         cost = counting.estimate_cost(on.graph, what, threads=threads, memory_limit=memory_limit)
         people = {"memory": _units.in_bytes(cost.bytes), "time": f"about {_units.in_time(cost.seconds)}"}
-        return _shown(vars(cost) | ({} if json else people), json)
+        return _units.shown(vars(cost) | ({} if json else people), json)
     start = time.perf_counter()
     by_size = {"independent-sets": "independence_polynomial", "matchings": "matching_polynomial"}
     if polynomial and what not in by_size:
         raise ValueError(f"`--polynomial` must be left out for {what}")
     function = getattr(counting, by_size[what] if polynomial else f"count_{what.replace('-', '_')}")
-    kept: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_interval": checkpoint_interval}
+    how: Facts = {"checkpoint": checkpoint, "checkpoint_interval": checkpoint_interval}
     with _executors.dask_client(dask) as client:
-        kept["executor"] = None if client is None else client.get_executor(pure=False)
-        found = function(on.graph, threads=threads, memory_limit=memory_limit, progress=progress, **kept)
+        how["executor"] = None if client is None else client.get_executor(pure=False)
+        found = function(on.graph, threads=threads, memory_limit=memory_limit, progress=progress, **how)
     digits = [_core.to_decimal(number) for number in (found if polynomial else [found])]
     if not json:
         return "\n".join(digits)
@@ -386,122 +279,6 @@ def _spectrum(
     return "\n".join(map(str, answer if isinstance(answer, list) else [answer]))
 
 
-def _privatize(
-    source: Annotated[
-        str, "a table of counts: CSV (also .gz), JSON, npy, npz of a sparse array, parquet, Excel; - is standard input"
-    ] = "-",
-    *,
-    out: Annotated[File | BinaryIO, "a file .npz, .csv, .csv.gz or .json; - is standard output"] = "-",
-    format: Annotated[Literal["npz", "csv", "json"] | None, "of the output (default: by its name)"] = None,
-    epsilon: Annotated[float, "the privacy loss for a change of at most N units"],
-    n: Annotated[int, "protect changes of at most N in the sum of all counts"] = 1,
-    record_bound: Annotated[int | None, "protect whole lines, each clipped to a sum of at most N, instead"] = None,
-    **reading: Any,
-) -> None:
-    """Release counts under local privacy. Writes them with two-sided geometric noise and their guarantee inside.
-
-    Numbers that may be labels as well as counts are refused until it is said which they are.
-    """
-    from quincunx.privacy._files import privatize_file, read_table
-
-    table = read_table(source, **reading)
-    format = format if format is not None or isinstance(out, str) else "csv"
-    release = privatize_file(table, out, epsilon=epsilon, n=n, record_bound=record_bound, format=format)
-    print(table.describe(), release.guarantee, f"protects {release.protects}", sep="\n", file=sys.stderr)
-
-
-def _budget_open(
-    ledger: str,
-    *,
-    epsilon: Annotated[float, "the limit of epsilon"],
-    delta: Annotated[float, "the limit of delta"] = 0.0,
-    filter: Annotated[Literal["sum", "zcdp", "gaussian"], "the rule"] = "sum",
-    failure: Annotated[float, "the part of delta for releases that have one"] = 0.0,
-    allow_network: bool = False,
-) -> object:
-    """Make a ledger, or check that one has these limits."""
-    from quincunx.privacy import Budget
-
-    return Budget.open(ledger, epsilon, delta, filter=filter, failure=failure, allow_network=allow_network)
-
-
-def _budget_spend(
-    ledger: str,
-    *,
-    epsilon: Annotated[float, "the epsilon of the release"],
-    delta: Annotated[float, "its delta"] = 0.0,
-    user: str | None = None,
-    allow_network: bool = False,
-) -> str:
-    """Count a release before it is made, or refuse it. Exit status 3: refused."""
-    from quincunx.privacy import Budget, PrivacyGuarantee
-
-    budget = Budget.open(ledger, allow_network=allow_network)
-    budget.spend(PrivacyGuarantee(epsilon, delta, relation=budget.relation), user=user)
-    return f"remaining  {budget.remaining(user):.12g}"
-
-
-def _budget_show(ledger: str, *, user: str | None = None, json: bool = False, allow_network: bool = False) -> str:
-    """Show the limits and all accounts, or one."""
-    from quincunx.privacy import Budget
-
-    budget = Budget.open(ledger, allow_network=allow_network)
-    accounts = [row for row in budget.accounts() if user is None or row["user"] == user]
-    if user is not None and not accounts:
-        raise ValueError(f"`--user` must have an account, got {user!r}")
-    if json:
-        limits = {name: getattr(budget, name) for name in ("epsilon", "delta", "filter", "failure")}
-        return json_module.dumps(limits | {"relation": str(budget.relation), "accounts": accounts})
-    lines = [str(budget)]
-    for row in accounts:
-        spent = f"epsilon {row['epsilon']:.12g}, delta {row['delta']:.12g}"
-        lines.append(f"{row['user'] or '(all)'}: {row['spends']} spends, {spent}, remaining {row['remaining']:.12g}")
-    return "\n".join(lines)
-
-
-def _entropy(
-    lattice: Annotated[str, "square, king, 4-8-8, honeycomb, kagome, triangular, 3-12-12, ..."],
-    *,
-    digits: Annotated[int | None, "decimals to prove (default 14)"] = None,
-    activity: Fraction = Fraction(1),
-    model: Annotated[str, "independent-sets, matchings, widom-rowlinson or ising"] = "independent-sets",
-    width: Annotated[int | None, "by strips and rings of so many lines instead"] = None,
-    bond_dimension: int | None = None,
-    checkpoint: File | None = None,
-    checkpoint_interval: float | None = None,
-    estimate: Annotated[bool, "estimate, without the proof"] = False,
-    json: Annotated[bool, "print a JSON object with the evidence"] = False,
-    progress: bool = False,
-) -> str:
-    """Bound the entropy of independent sets, or another model, per vertex, in nats, and its exponential: both ends."""
-    from quincunx import entropy
-
-    about: dict[str, object] = {"lattice": lattice, "model": model, "activity": str(activity)}
-    if estimate:
-        found = entropy.entropy_estimate(lattice, model=model, digits=digits, activity=activity)
-        facts: dict[str, object] = {"estimate": f"{found.value:f}", "growth_constant": f"{found.growth_constant:f}"}
-        about |= {"digits": found.digits, "correlation_length": found.correlation_length}
-        return _shown(facts | about if json else facts, json)
-    bounds = entropy.entropy_bounds(
-        lattice,
-        model=model,
-        digits=digits,
-        activity=activity,
-        width=width,
-        bond_dimension=bond_dimension,
-        checkpoint=checkpoint,
-        checkpoint_interval=checkpoint_interval,
-        progress=progress,
-    )
-    both = {"entropy": bounds, "growth_constant": bounds.growth_constant}
-    if not json:
-        return _shown({name: f"{ends.lower:f}  {ends.upper:f}" for name, ends in both.items()}, json)
-    for name, ends in both.items():
-        shown = {side: f"{getattr(ends, side):f}" for side in ("lower", "upper")}
-        about[name] = shown | {"certified": ends.certified, "digits": ends.digits}
-    return _shown(about | {"theorem": bounds.theorem, "evidence": bounds.evidence}, json)
-
-
 def _info(*, json: bool = False) -> str:
     """Say the version, and what it runs on."""
     import numpy
@@ -518,7 +295,7 @@ def _info(*, json: bool = False) -> str:
         "scipy": scipy.__version__,
         "platform": platform.platform(),
     }
-    return _shown(facts, json)
+    return _units.shown(facts, json)
 
 
 def _completion(shell: Literal["bash", "zsh", "fish"]) -> None:
@@ -552,12 +329,6 @@ def _selftest(*, json: Annotated[bool, "print a JSON object for each check"] = F
     return 1 if False in passed else 0
 
 
-def _shown(facts: dict[str, object], json: bool) -> str:
-    """Return facts as a JSON object or in lines."""
-    width = max(map(len, facts))
-    return json_module.dumps(facts) if json else "\n".join(f"{name:<{width}}  {value}" for name, value in facts.items())
-
-
 def _progress() -> bool:
     """Say whether to show a bar: on a terminal, and where tqdm is there to draw it."""
     if not sys.stderr.isatty():
@@ -569,7 +340,7 @@ def _progress() -> bool:
 
 def _job_in(dir: str) -> tuple[Started, Facts]:
     """Return the verb of the job in a folder and its values, read again where it was begun."""
-    from quincunx._jobs import Folder
+    from quincunx._job_folder import Folder
 
     facts = Folder(dir).facts
     if facts["inputs"]:
@@ -600,17 +371,17 @@ def _job_resume(dir: str, *, dask: Dask = None, notify: str | None = None, progr
 
 def _job_status(dir: str, *, json: bool = False) -> str:
     """Say how far a job is, what it has taken, and whether its process lives."""
-    from quincunx import _jobs
+    from quincunx import _job_folder
 
-    status = _jobs.Folder(dir).status()
-    return json_module.dumps(status.facts) if json else _shown(_jobs.in_words(status), json)
+    status = _job_folder.Folder(dir).status()
+    return json_module.dumps(status.facts) if json else _units.shown(_job_folder.in_words(status), json)
 
 
 def _job_list(folder: Annotated[str, "where to look"] = ".", *, json: bool = False) -> str | None:
     """List the jobs whose folders lie in one, with a line for each."""
-    from quincunx import _jobs
+    from quincunx import _job_folder
 
-    found = list(_jobs.listed(folder))
+    found = list(_job_folder.listed(folder))
     if json:
         return json_module.dumps(
             {
@@ -644,30 +415,30 @@ def _job_result(
     record: Annotated[bool, "print a count as the table of records has it"] = False,
 ) -> str:
     """Print the result of a job that is done."""
-    from quincunx import _jobs
+    from quincunx import _job_folder
 
-    job = _jobs.Folder(dir)
+    job = _job_folder.Folder(dir)
     result = job.result
     if result is None:
         status = job.status()
         raise ValueError(f"`dir` must hold a job that is done, got one that is {status.state}")
     if record:
-        return json_module.dumps(_jobs.record(job), indent=1)
-    return json_module.dumps(result) if json else _jobs.spoken(result["value"])
+        return json_module.dumps(_job_folder.record(job), indent=1)
+    return json_module.dumps(result) if json else _job_folder.spoken(result["value"])
 
 
 def _job_verify(dir: str, *, progress: bool = False) -> str | int:
     """Compute the result of a job by other ways, and say by which it was confirmed. Exit status 1: contradicted."""
-    from quincunx import _jobs
+    from quincunx import _job_checks, _job_folder
     from quincunx.errors import InternalError
 
     folder = os.path.abspath(dir)
     verb, values = _job_in(folder)
-    job = _jobs.Folder(folder)
+    job = _job_folder.Folder(folder)
     if job.facts["inputs"] != values["inputs"]:
         raise ValueError("`dir` must hold a job whose input is as it was")
     try:
-        return "\n".join(_jobs.verify(verb, job, values["given"], progress))
+        return "\n".join(_job_checks.verify(verb.words[2], job, values["given"], progress))
     except InternalError as error:
         print(f"quincunx: {error}", file=sys.stderr)
         return 1
@@ -680,9 +451,10 @@ GROUPS = {
     "bayesnet": "Bayesian networks of private records",
 }
 _ON: Facts = {
-    "takes": {"on": _graph},
+    "takes": {"on": graph_of},
     "like": ("lattices:named", "graphs:read_edges", "counting:count_independent_sets"),
 }
+_FILES: Facts = {"takes": {"source": source_of, "out": output_of}}
 
 VERBS: dict[str, Verb] = {
     "count": Verb(_count, **_ON),
@@ -690,12 +462,17 @@ VERBS: dict[str, Verb] = {
     "table": Verb(_table, like=("counting:independent_set_table", *_ON["like"])),
     "spectrum": Verb(_spectrum, **_ON, exclusive=("energy", "kirchhoff", "connectivity")),
     "random": Verb(_random, **_ON),
-    "privatize": Verb(_privatize, like=("privacy._files:read_table",), takes={"source": _source, "out": _output}),
+    "privatize": Verb(
+        "privacy._command:privatize_command",
+        "release counts under local privacy",
+        like=("privacy._files:read_table",),
+        **_FILES,
+    ),
     "release": Verb(
         "privacy._command:release_command",
         "release numbers or categories by any mechanism",
         like=("privacy._command:mechanism_of",),
-        takes={"source": _source, "out": _output},
+        **_FILES,
     ),
     "accuracy": Verb(
         "privacy._command:accuracy_command",
@@ -706,31 +483,35 @@ VERBS: dict[str, Verb] = {
     "convert": Verb(
         "privacy._command:convert_command",
         "write a release in another format",
-        takes={"source": _source, "out": _output},
+        **_FILES,
     ),
     "ldp": Verb(
-        "ldp._command:ldp_command", "infer a posterior from locally private releases", takes={"source": _source}
+        "ldp._command:ldp_command", "infer a posterior from locally private releases", takes={"source": source_of}
     ),
-    "budget open": Verb(_budget_open),
-    "budget spend": Verb(_budget_spend),
-    "budget show": Verb(_budget_show),
+    "budget open": Verb("privacy._command:budget_open", "make a ledger, or check that one has these limits"),
+    "budget spend": Verb("privacy._command:budget_spend", "count a release before it is made, or refuse it"),
+    "budget show": Verb("privacy._command:budget_show", "show the limits and all accounts, or one"),
     "factorize": Verb(
         "factorization._command:factorize_command",
         "fit a Poisson factorization to released counts",
         like=("factorization:PoissonFactorization",),
-        takes={"source": _source, "out": _output},
+        **_FILES,
     ),
     "bayesnet fit": Verb(
         "posterior._command:bayesnet_fit",
         "fit a network with a guarantee",
-        takes={"source": _lines, "out": lambda path: None if path == "-" else path},
+        takes={"source": lines_of, "out": lambda path: None if path == "-" else path},
     ),
     "leakage": Verb(
         "leakage._files:leakage_command",
         "say what a channel leaks, and its average over symmetries",
-        takes={"path": _lines},
+        takes={"path": lines_of},
     ),
-    "entropy": Verb(_entropy, like=("entropy:entropy_bounds",)),
+    "entropy": Verb(
+        "entropy._command:entropy_command",
+        "bound the entropy of independent sets, or another model, per vertex, in nats, and its exponential: both ends",
+        like=("entropy:entropy_bounds",),
+    ),
     "info": Verb(_info),
     "completion": Verb(_completion),
     "selftest": Verb(_selftest),

@@ -1,21 +1,26 @@
-"""Mechanisms on the command line: what its `release`, `accuracy`, `audit` and `convert` do."""
+"""Mechanisms and budgets on the command line: what its verbs from `release` to `budget` do."""
 
 import json as json_module
 import os
+import sys
 from collections.abc import Callable, Iterable
-from typing import Any, BinaryIO, Literal, TypeAlias, get_args
+from typing import Annotated, Any, BinaryIO, Literal, TypeAlias, Unpack, get_args
 
 import numpy as np
 
 from quincunx import _check, _csv
 from quincunx._categories import of_words
+from quincunx._docs import assembled
 from quincunx._npz import unpacked
 from quincunx._rng import generator
 from quincunx._types import Array
 from quincunx.privacy._audit import audit
+from quincunx.privacy._budget import Budget
 from quincunx.privacy._discrete_gaussian import DiscreteGaussianMechanism
+from quincunx.privacy._files import Reading, privatize_file, read_table
 from quincunx.privacy._gaussian import GaussianMechanism
 from quincunx.privacy._geometric import GeometricMechanism
+from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy._hadamard_response import HadamardResponse
 from quincunx.privacy._laplace import LaplaceMechanism
 from quincunx.privacy._local_hashing import LocalHashing
@@ -48,6 +53,16 @@ _OF_CATEGORIES: dict[str, Callable[..., Mechanism]] = {
     "local-hashing": LocalHashing,
     "hadamard-response": HadamardResponse,
 }
+
+
+_command_doc = assembled(
+    out="""
+    out : path or binary file
+        A file .npz, .csv, .csv.gz or .json; - is standard output.
+    format : {"npz", "csv", "json"}, optional
+        Of the output, by default by its name, or CSV.
+    """
+)
 
 
 def mechanism_of(
@@ -122,6 +137,7 @@ def declared_categories(categories: str) -> int | list[str]:
     return of_words(words, "`categories`")
 
 
+@_command_doc
 def release_command(
     mechanism: Name,
     source: str | os.PathLike[str] | BinaryIO = "-",
@@ -145,10 +161,7 @@ def release_command(
         A CSV file with a line for each record, also .gz; a line of names may come first. - is standard input.
     epsilon, delta, bounds, n, radius, categories
         As for `mechanism_of`.
-    out : path or binary file
-        A file .npz, .csv, .csv.gz or .json; - is standard output.
-    format : {"npz", "csv", "json"}, optional
-        Of the output, by default by its name, or CSV.
+    {out}
 
     Examples
     --------
@@ -275,12 +288,12 @@ def audit_command(
     shuffled = generator(random_state, "random_state")
     rest = [iter(shuffled.permutation(part)) for part in outputs]
 
-    def told(which: int, number: int) -> Array:
+    def drawn(which: int, number: int) -> Array:
         """Return the next outputs, each once."""
         return np.array([next(rest[int(which)]) for _ in range(number)])
 
     size = 2 * len(outputs[0])
-    found = audit(told, 0, 1, n_draws=size, confidence=confidence, epsilon=epsilon, delta=delta, vectorized=True)
+    found = audit(drawn, 0, 1, n_draws=size, confidence=confidence, epsilon=epsilon, delta=delta, vectorized=True)
     if json:
         return json_module.dumps(vars(found) | {"rejected": found.rejected})
     bound = f"epsilon is at least {found.epsilon:.6g}"
@@ -290,6 +303,7 @@ def audit_command(
     return f"{said}\nevent      {found.event} ({found.direction}): {draws}"
 
 
+@_command_doc
 def convert_command(
     source: str | os.PathLike[str] | BinaryIO,
     *,
@@ -302,10 +316,7 @@ def convert_command(
     ----------
     source : path or binary file
         A release in any format; - is standard input.
-    out : path or binary file
-        A file .npz, .csv, .csv.gz or .json; - is standard output.
-    format : {"npz", "csv", "json"}, optional
-        Of the output, by default by its name, or CSV.
+    {out}
 
     Examples
     --------
@@ -319,3 +330,70 @@ def convert_command(
     release = Release.load(source)
     release.save(out, format=format if format is not None or isinstance(out, (str, os.PathLike)) else "csv")
     return f"{release.guarantee}\nprotects {release.protects}"
+
+
+def privatize_command(
+    source: Annotated[
+        str, "a table of counts: CSV (also .gz), JSON, npy, npz of a sparse array, parquet, Excel; - is standard input"
+    ] = "-",
+    *,
+    out: Annotated[
+        str | os.PathLike[str] | BinaryIO, "a file .npz, .csv, .csv.gz or .json; - is standard output"
+    ] = "-",
+    format: Annotated[Literal["npz", "csv", "json"] | None, "of the output (default: by its name)"] = None,
+    epsilon: Annotated[float, "the privacy loss for a change of at most N units"],
+    n: Annotated[int, "protect changes of at most N in the sum of all counts"] = 1,
+    record_bound: Annotated[int | None, "protect whole lines, each clipped to a sum of at most N, instead"] = None,
+    **reading: Unpack[Reading],
+) -> None:
+    """Release counts under local privacy. Writes them with two-sided geometric noise and their guarantee inside.
+
+    Numbers that may be labels as well as counts are refused until it is said which they are.
+    """
+    table = read_table(source, **reading)
+    format = format if format is not None or isinstance(out, str) else "csv"
+    release = privatize_file(table, out, epsilon=epsilon, n=n, record_bound=record_bound, format=format)
+    print(table.describe(), release.guarantee, f"protects {release.protects}", sep="\n", file=sys.stderr)
+
+
+def budget_open(
+    ledger: str,
+    *,
+    epsilon: Annotated[float, "the limit of epsilon"],
+    delta: Annotated[float, "the limit of delta"] = 0.0,
+    filter: Annotated[Literal["sum", "zcdp", "gaussian"], "the rule"] = "sum",
+    failure: Annotated[float, "the part of delta for releases that have one"] = 0.0,
+    allow_network: bool = False,
+) -> object:
+    """Make a ledger, or check that one has these limits."""
+    return Budget.open(ledger, epsilon, delta, filter=filter, failure=failure, allow_network=allow_network)
+
+
+def budget_spend(
+    ledger: str,
+    *,
+    epsilon: Annotated[float, "the epsilon of the release"],
+    delta: Annotated[float, "its delta"] = 0.0,
+    user: str | None = None,
+    allow_network: bool = False,
+) -> str:
+    """Count a release before it is made, or refuse it. Exit status 3: refused."""
+    budget = Budget.open(ledger, allow_network=allow_network)
+    budget.spend(PrivacyGuarantee(epsilon, delta, relation=budget.relation), user=user)
+    return f"remaining  {budget.remaining(user):.12g}"
+
+
+def budget_show(ledger: str, *, user: str | None = None, json: bool = False, allow_network: bool = False) -> str:
+    """Show the limits and all accounts, or one."""
+    budget = Budget.open(ledger, allow_network=allow_network)
+    accounts = [row for row in budget.accounts() if user is None or row["user"] == user]
+    if user is not None and not accounts:
+        raise ValueError(f"`--user` must have an account, got {user!r}")
+    if json:
+        limits = {name: getattr(budget, name) for name in ("epsilon", "delta", "filter", "failure")}
+        return json_module.dumps(limits | {"relation": str(budget.relation), "accounts": accounts})
+    lines = [str(budget)]
+    for row in accounts:
+        spent = f"epsilon {row['epsilon']:.12g}, delta {row['delta']:.12g}"
+        lines.append(f"{row['user'] or '(all)'}: {row['spends']} spends, {spent}, remaining {row['remaining']:.12g}")
+    return "\n".join(lines)

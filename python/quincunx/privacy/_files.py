@@ -5,7 +5,7 @@ import json
 import os
 import zipfile
 from collections.abc import Hashable, Sequence
-from typing import IO, Any, BinaryIO, Literal
+from typing import IO, BinaryIO, Literal, TypedDict, Unpack
 
 import numpy as np
 
@@ -21,6 +21,17 @@ from quincunx.privacy._text import Table, parse
 _OF_PANDAS = (".parquet", ".feather", ".xlsx", ".xls")
 
 
+class Reading(TypedDict, total=False):
+    """How a file is read: what `read_table` takes."""
+
+    delimiter: str | None
+    header: bool | None
+    index: bool | None
+    long: bool | None
+    square: bool
+    labels: Sequence[str | os.PathLike[str]] | None
+
+
 def privatize_file(
     source: str | os.PathLike[str] | IO[bytes] | IO[str] | Table,
     target: str | os.PathLike[str] | BinaryIO,
@@ -30,7 +41,7 @@ def privatize_file(
     record_bound: int | None = None,
     format: Literal["npz", "csv", "json"] | None = None,
     insecure_seed: int | None = None,
-    **reading: Any,
+    **reading: Unpack[Reading],
 ) -> Release:
     """Release the counts of a file into a file that `Release.load` reads.
 
@@ -82,8 +93,8 @@ def read_table(
     ----------
     source : path or file
         Lines of equally many counts; what ``numpy.save`` or ``scipy.sparse.save_npz`` wrote; JSON: a list of rows, or
-        ``{"index": [...], "columns": [...], "data": [[...], ...]}``. Any of them compressed by gzip. They are told
-        apart by their first bytes. A path that ends in .parquet, .feather or .xlsx is read by pandas, of
+        ``{"index": [...], "columns": [...], "data": [[...], ...]}``. Any of them compressed by gzip. They are known
+        by their first bytes. A path that ends in .parquet, .feather or .xlsx is read by pandas, of
         these the first two with pyarrow.
     delimiter : str, optional
         What separates the counts of a line; by default a comma, tab or semicolon, whichever the first line has.
