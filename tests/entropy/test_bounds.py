@@ -12,7 +12,7 @@ from tests.interrupts import interrupted_after
 
 from quincunx import lattices
 from quincunx.entropy import Enclosure, EntropyBounds, entropy_bounds, entropy_estimate
-from quincunx.entropy._bounds import corner_rounds
+from quincunx.entropy._corner import corner_rounds
 from quincunx.entropy._numbers import log_above, log_below
 
 ROOT = Path(__file__).resolve().parents[2]

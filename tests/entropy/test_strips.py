@@ -11,7 +11,7 @@ import pytest
 
 from quincunx import counting, lattices
 from quincunx.entropy import entropy_bounds
-from quincunx.entropy._bounds import _refuse_long, _Round
+from quincunx.entropy._by_width import _refuse_long, _Round
 from quincunx.entropy._strips import _section, mirrors_of, periodic_operator, perron_root
 from quincunx.errors import TooLargeError
 

@@ -1,8 +1,9 @@
 """Entropies and growth constants: certified bounds, corner tensors, random triangulations, solved models."""
 
-from quincunx.entropy._bounds import EntropyBounds, entropy_bounds
+from quincunx.entropy._bounds import entropy_bounds
 from quincunx.entropy._dimers import dimer_entropy
 from quincunx.entropy._estimate import EntropyEstimate, entropy_estimate
+from quincunx.entropy._gas import EntropyBounds
 from quincunx.entropy._jensen import Constant
 from quincunx.entropy._models import FaceModel
 from quincunx.entropy._numbers import Enclosure

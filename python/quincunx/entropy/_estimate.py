@@ -9,7 +9,8 @@ from fractions import Fraction
 
 from quincunx import _check, _core
 from quincunx._progress import Progress
-from quincunx.entropy._bounds import DEFAULT_DIGITS, MOST_BONDS, corner_rounds, tensors_of
+from quincunx.entropy._corner import MOST_BONDS, corner_rounds, tensors_of
+from quincunx.entropy._gas import DEFAULT_DIGITS
 from quincunx.entropy._models import FaceModel, easier, model_of, normalized
 from quincunx.entropy._numbers import log_below, positive_rational, root_below
 from quincunx.lattices import Lattice, UnitCell

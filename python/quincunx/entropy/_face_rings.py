@@ -88,10 +88,10 @@ def _root(image: Callable[[Floats], Floats], allowed: npt.NDArray[np.bool_], rou
     """Return the root of a nonnegative operator on the words that are allowed."""
     inside = allowed
     while True:  # a word that no word leads to adds nothing to the root
-        kept = inside & (image(inside.astype(np.float64)) > 0)
-        if (kept == inside).all():
+        reached = inside & (image(inside.astype(np.float64)) > 0)
+        if (reached == inside).all():
             break
-        inside = kept
+        inside = reached
     if not inside.any():
         return Root(Fraction(0), Fraction(0))
     x = inside.astype(np.float64)

@@ -10,7 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from quincunx._types import Facts
-from quincunx.entropy._bounds import corner_rounds, entropy_bounds
+from quincunx.entropy._bounds import entropy_bounds
+from quincunx.entropy._corner import corner_rounds
 
 #: What an entry says of the evidence, by its names there.
 FACTS = {"bond_dimension": "bond_dimension", "ring": "ring", "rows": "torus_rows", "width": "width"}
@@ -44,6 +45,6 @@ def text_of(entries: list[Facts]) -> str:
 
 if __name__ == "__main__":
     file = Path(sys.argv[1])
-    kept = json.loads(file.read_text(encoding="utf-8"))["intervals"]
-    fresh = [proved(of["lattice"], of["model"], Fraction(of["activity"]), of["asked"]) for of in kept]
+    stored = json.loads(file.read_text(encoding="utf-8"))["intervals"]
+    fresh = [proved(of["lattice"], of["model"], Fraction(of["activity"]), of["asked"]) for of in stored]
     file.write_text(text_of(fresh), encoding="utf-8")

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx.entropy._numbers import positive_rational
+from quincunx.entropy._parts import entropy_doc
 
 Table: TypeAlias = "npt.NDArray[np.object_]"
 Weight: TypeAlias = "tuple[int, int, float]"
@@ -22,6 +23,7 @@ _RANGE = Fraction(1, 10**9)
 MOST_LETTERS = 6
 
 
+@entropy_doc
 class FaceModel:
     r"""A model with letters on the vertices of the square lattice and weights of faces, bonds and vertices.
 
@@ -127,10 +129,10 @@ class FaceModel:
             faces = [
                 face for face in itertools.product(alive, repeat=4) if self.faces[face] and all(self._bonds_of(*face))
             ]
-            kept = [a for a in alive if all(any(face[corner] == a for face in faces) for corner in range(4))]
-            if kept == alive:
+            left = [a for a in alive if all(any(face[corner] == a for face in faces) for corner in range(4))]
+            if left == alive:
                 return alive
-            alive = kept
+            alive = left
 
     def _bonds_of(self, a: int, b: int, c: int, d: int) -> list[Fraction]:
         rows, columns = self.bonds
@@ -172,10 +174,7 @@ class FaceModel:
         weight : int, float or Fraction
             ``exp(J / T)``, > 0; for the Ising model with couplings J of spins +-1, ``exp(2 J / T)``.
 
-        Returns
-        -------
-        FaceModel
-            The model.
+        {face_model}
 
         Raises
         ------
@@ -206,10 +205,7 @@ class FaceModel:
         colors : int
             The number of colors, 2 to 6. Three are critical: corner tensors prove no gap, and rings bound it.
 
-        Returns
-        -------
-        FaceModel
-            The model.
+        {face_model}
 
         Raises
         ------
@@ -236,17 +232,9 @@ class FaceModel:
         activity : int, float or Fraction, default 1
             The weight of a particle of either kind, > 0.
 
-        Returns
-        -------
-        FaceModel
-            The model.
+        {face_model}
 
-        Raises
-        ------
-        TypeError
-            If `activity` is not a number.
-        ValueError
-            If it is not positive.
+        {activity_errors}
 
         References
         ----------
@@ -267,21 +255,13 @@ class FaceModel:
         return f"<FaceModel {self.name!r} of {self.letters} letters>"
 
 
-class Model(NamedTuple):
-    """A model that has a name."""
-
-    #: What the activity weighs.
-    weighed: str
-    #: The face model at an activity; none where the lattice's row in the registry has its operator.
-    faces: Callable[[Fraction], FaceModel] | None
-
-
-#: The models by name.
-MODELS: dict[str, Model] = {
-    "independent-sets": Model("an occupied vertex", None),
-    "matchings": Model("a dimer", None),
-    "widom-rowlinson": Model("a particle of either kind", FaceModel.widom_rowlinson),
-    "ising": Model("a pair of neighbors alike", lambda weight: FaceModel.potts(2, weight)),
+#: The models by name, each with its face model at an activity; None where the lattice's row in the registry has its
+#: operator. The activity weighs an occupied vertex, a dimer, a particle of either kind, a pair of neighbors alike.
+MODELS: dict[str, Callable[[Fraction], FaceModel] | None] = {
+    "independent-sets": None,
+    "matchings": None,
+    "widom-rowlinson": FaceModel.widom_rowlinson,
+    "ising": lambda weight: FaceModel.potts(2, weight),
 }
 
 
@@ -294,7 +274,7 @@ def model_of(model: "str | FaceModel", activity: Fraction) -> tuple[str, FaceMod
     if not isinstance(model, str):
         raise TypeError(f"`model` must be a str or a quincunx.entropy.FaceModel, got {type(model).__name__}")
     name = _check.one_of(model, "model", list(MODELS))
-    faces = MODELS[name].faces
+    faces = MODELS[name]
     return name, None if faces is None else faces(activity)
 
 

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from quincunx import _check, _optional
-from quincunx._docs import sections
 from quincunx._progress import Progress, reporting
 from quincunx._types import Facts, Floats
 from quincunx.counting import count_perfect_matchings, independence_number
-from quincunx.entropy._bounds import EntropyBounds, entropy_bounds
+from quincunx.entropy._bounds import entropy_bounds
+from quincunx.entropy._gas import EntropyBounds
 from quincunx.entropy._numbers import positive_rational
+from quincunx.entropy._parts import entropy_doc
 from quincunx.entropy._triangulated import Interval
 from quincunx.errors import TooLargeError
 from quincunx.lattices import Lattice, UnitCell
@@ -62,7 +63,7 @@ class _Limits(NamedTuple):
         return self.free * (1 + t.exp()).ln()
 
 
-@sections
+@entropy_doc
 @dataclass(frozen=True, eq=False)
 class PhaseDiagram:
     """Proved intervals of the pressure and the density of a lattice model along an axis of activities.
@@ -118,12 +119,7 @@ class PhaseDiagram:
         tuple of Interval
             Pressure and density.
 
-        Raises
-        ------
-        TypeError
-            If `activity` is not a number.
-        ValueError
-            If it is not positive.
+        {activity_errors}
 
         Examples
         --------

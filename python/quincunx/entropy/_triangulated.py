@@ -69,6 +69,12 @@ _EXACT_CELLS = 16
 
 #: What the functions of a size and a probability have in common.
 _triangulated_doc = assembled(
+    cells="""
+    Parameters
+    ----------
+    m, n : int
+        Cells along the two axes, >= 1.
+    """,
     errors="""
     Raises
     ------
@@ -78,7 +84,7 @@ _triangulated_doc = assembled(
         If a size is less than 1 or `p` is not in [0, 1].
     TooLargeError
         If the columns have too many states for this machine.
-    """
+    """,
 )
 
 
@@ -132,16 +138,14 @@ def _integer_count(m: int, n: int, first: int, second: int, side: int) -> int:
     return int(columns.sum())
 
 
+@_triangulated_doc
 def expected_count_polynomial(m: int, n: int) -> list[int]:
     """Return the expected number of independent sets as a polynomial in ``u = p (1 - p)``.
 
     The expectation does not change under exchange of the diagonals, so it is a polynomial in u with integer
     coefficients, of degree at most ``m n / 2``; all that we computed are positive.
 
-    Parameters
-    ----------
-    m, n : int
-        Cells along the two axes, >= 1.
+    {cells}
 
     Returns
     -------
@@ -211,10 +215,7 @@ def _interpolate(nodes: list[int], values: list[int]) -> list[int]:
 def annealed_entropy(m: int, n: int, p: float = 0.5) -> float:
     """Return the annealed entropy per cell, ``ln E[Z] / (m n)``.
 
-    Parameters
-    ----------
-    m, n : int
-        Cells along the two axes, >= 1.
+    {cells}
     p : float, default 0.5
         The probability of the first diagonal.
 
@@ -375,6 +376,7 @@ def _up(x: float) -> float:
     return math.nextafter(x, math.inf)
 
 
+@_triangulated_doc
 def quenched_entropy(
     m: int, n: int, p: float = 0.5, *, n_draws: int = 4096, rng: RandomSource = None, exact: bool | None = None
 ) -> QuenchedEntropy:
@@ -382,10 +384,7 @@ def quenched_entropy(
 
     By Jensen's inequality it is at most the annealed entropy, which is what the thesis studies.
 
-    Parameters
-    ----------
-    m, n : int
-        Cells along the two axes, >= 1.
+    {cells}
     p : float, default 0.5
         The probability of the first diagonal.
     n_draws : int, default 4096
