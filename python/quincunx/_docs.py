@@ -20,6 +20,12 @@ COMMON = {
     ValueError, TypeError
         If an argument lies outside its domain.
     """,
+    "unpacked": """
+    TooLargeError
+        If what it holds does not fit into the available memory; nothing is unpacked then.
+    OSError
+        If it cannot be read.
+    """,
     "axes": """
     Returns
     -------

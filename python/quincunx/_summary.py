@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, ClassVar, Protocol, Self, dataclass_transform
 import numpy as np
 
 import quincunx
+from quincunx._docs import sections
 from quincunx._inference import Arrays, decode, encode
 from quincunx._npz import open_npz, write_npz
 from quincunx._optional import require
@@ -120,6 +121,7 @@ class _Model(Protocol):
     def _summarized_as(self) -> str: ...
 
 
+@sections
 @dataclass(frozen=True, repr=False)
 class Summary:
     """What a model needs to know of users: the same bits however they were divided and in whatever order.
@@ -267,10 +269,7 @@ class Summary:
         ------
         ValueError
             If the file holds none, or sums that no users have.
-        TooLargeError
-            If what it holds does not fit into the available memory; nothing is unpacked then.
-        OSError
-            If it cannot be read.
+        {unpacked}
         """
         name = getattr(source, "name", source)
         try:
@@ -286,8 +285,8 @@ class Summary:
         except (OSError, TooLargeError):
             raise
         except Exception as reason:
-            told = str(reason).removeprefix(f"{name}: ")
-            raise ValueError(f"`source` must be a summary written by quincunx, got {name}: {told}") from reason
+            cause = str(reason).removeprefix(f"{name}: ")
+            raise ValueError(f"`source` must be a summary written by quincunx, got {name}: {cause}") from reason
 
     @classmethod
     def from_parts(

@@ -39,10 +39,7 @@ def chromatic_polynomial(graph: "GraphLike", *, order: Order = None, **options: 
     ----------
     graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
         What is colored. Weights of its edges say nothing here.
-    order : sequence of vertices, optional
-        The order in which the vertices are summed out; by default a tree decomposition or a good order is searched for.
-    threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
-        As in `count_independent_sets`.
+    {summed}
 
     Returns
     -------
@@ -170,10 +167,7 @@ def tutte_polynomial(
     weight : None, str or sequence of int, optional
         How many parallel edges each edge stands for, said as in `count_spanning_trees`; whole numbers. `None` counts
         each edge as one.
-    order : sequence of vertices, optional
-        The order in which the vertices are summed out; by default a tree decomposition or a good order is searched for.
-    threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
-        As in `count_independent_sets`.
+    {summed}
 
     Returns
     -------
@@ -246,10 +240,7 @@ def potts_partition_function(
         The weight of an edge: positive for ferromagnets, from -1 to 0 for antiferromagnets.
     weight : None, str or sequence of number, optional
         The weight w_e of each edge beside v, said as in `count_spanning_trees`; of any sign. `None` counts each as one.
-    order : sequence of vertices, optional
-        The order in which the vertices are summed out; by default a tree decomposition or a good order is searched for.
-    threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
-        As in `count_independent_sets`.
+    {summed}
 
     Returns
     -------
@@ -289,15 +280,15 @@ def potts_partition_function(
     weights = weights_of(graph, weight, negative=True)
     found, factor = as_listed(graph), Fraction(1)
     exact = all(isinstance(x, (int, np.integer)) for x in (q, v)) and weights is None
-    pairs, kept = [], []
+    pairs, numbers = [], []
     for i, (a, b) in enumerate(found.edges.tolist()):
         w = scale if weights is None else scale * weights[i]
         if a == b:
             factor *= 1 + w
         else:
-            kept.append(i)
+            numbers.append(i)
             pairs.append((w.numerator, w.denominator))
-    problem = (_on(found, found.edges[kept]), order, "potts", job.memory_limit, states, pairs)
+    problem = (_on(found, found.edges[numbers]), order, "potts", job.memory_limit, states, pairs)
     (number,), _ = _exact.solve(lambda job: _plan(*problem), "Potts partition function", job)
     denominator = states.denominator**found.num_vertices * math.prod(d for _, d in pairs)
     value = factor * Fraction(number, denominator)
@@ -377,9 +368,9 @@ def plan_clusters(graph: object, order: Order, memory_limit: int, what: str) -> 
 def _without_loops(graph: object) -> tuple[Graph, int]:
     """Return a graph without its loops, and how many there were."""
     found = as_listed(graph)
-    kept = found.edges[:, 0] != found.edges[:, 1]
-    loops = found.num_edges - int(kept.sum())
-    return (found, 0) if not loops else (_on(found, found.edges[kept]), loops)
+    proper = found.edges[:, 0] != found.edges[:, 1]
+    loops = found.num_edges - int(proper.sum())
+    return (found, 0) if not loops else (_on(found, found.edges[proper]), loops)
 
 
 def multiplied(graph: object, weight: object) -> Graph:

@@ -17,6 +17,12 @@ counting_doc = assembled(
     sizes="""
     With `size`, that many, in an array with one row for each where they are arrays of one length, else in a list.
     """,
+    summed="""
+    order : sequence of vertices, optional
+        The order in which the vertices are summed out; by default a tree decomposition or a good order is searched for.
+    threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
+        As in `count_independent_sets`.
+    """,
     job="""
     threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
         As in `count_independent_sets`.

@@ -62,6 +62,12 @@ CATEGORICAL = RELEASE | {
     -------
     ndarray of float64, shape (k,)
     """,
+    "protocols": """
+    References
+    ----------
+    .. [1] T. Wang, J. Blocki, N. Li and S. Jha (2017), Locally differentially private protocols for frequency
+       estimation, USENIX Security.
+    """,
     "shares": """
     Parameters
     ----------

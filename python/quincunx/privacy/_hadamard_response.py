@@ -15,11 +15,13 @@ from quincunx import _check, _core
 from quincunx._categories import Categories
 from quincunx._types import Array, Floats
 from quincunx.privacy._categorical import WORD, level_of
+from quincunx.privacy._law import law_doc
 from quincunx.privacy._relations import Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
 from quincunx.privacy._supports import PRIME, SupportMechanism, SupportNoise, support_doc
 
 
+@law_doc
 @dataclass(frozen=True, eq=False)
 class HadamardResponseNoise(SupportNoise):
     """A category is released as an index of a block and a column of a Hadamard matrix.
@@ -78,8 +80,7 @@ class HadamardResponseNoise(SupportNoise):
         ----------
         z : array_like of int or Release, shape (...)
             The indices.
-        name : str
-            What they are called where they are refused.
+        {called}
 
         Returns
         -------
@@ -134,7 +135,7 @@ def columns_of(categories: int, blocks: int) -> int:
 class HadamardResponse(SupportMechanism):
     """A category is released as an index, which half of the columns of a Hadamard matrix support.
 
-    With one block this is a row of a Hadamard matrix told by a random column, of one bit of information; more blocks
+    With one block this is a row of a Hadamard matrix at a random column, of one bit of information; more blocks
     serve a large epsilon.
 
     Parameters

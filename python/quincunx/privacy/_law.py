@@ -55,6 +55,25 @@ law_doc = assembled(
     ValueError, TypeError
         If they are not what the mechanism takes and gives.
     """,
+    called="""
+    name : str
+        What they are called where they are refused.
+    """,
+    rows="""
+    Parameters
+    ----------
+    z : array_like of int or Release, shape (..., k)
+        The rows.
+    {called}
+
+    Returns
+    -------
+    ndarray of int, shape (..., k)
+
+    Raises
+    ------
+    ValueError, TypeError
+    """,
     accuracy="""
     Parameters
     ----------

@@ -15,6 +15,7 @@ from quincunx import _check, _core
 from quincunx._categories import Categories
 from quincunx._types import Array
 from quincunx.privacy._categorical import WORD, level_of
+from quincunx.privacy._law import law_doc
 from quincunx.privacy._relations import Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
 from quincunx.privacy._supports import PRIME, SupportMechanism, SupportNoise, support_doc
@@ -23,6 +24,7 @@ from quincunx.privacy._supports import PRIME, SupportMechanism, SupportNoise, su
 MOST_BUCKETS = 2**20
 
 
+@law_doc
 @dataclass(frozen=True, eq=False)
 class LocalHashingNoise(SupportNoise):
     """A category is released as a hash function and one of its values.
@@ -82,8 +84,7 @@ class LocalHashingNoise(SupportNoise):
         ----------
         z : array_like of int or Release, shape (..., 2)
             The number of a function and a value.
-        name : str
-            What they are called where they are refused.
+        {called}
 
         Returns
         -------
@@ -111,7 +112,7 @@ class LocalHashingNoise(SupportNoise):
 
 @support_doc
 class LocalHashing(SupportMechanism):
-    """A category is hashed by a function of the user's own to few values, and its hash told by randomized response.
+    """A category is hashed by a function of the user's own to few values, and its hash released by randomized response.
 
     The optimal number of values is ``round(exp(epsilon)) + 1`` (OLH): variances of small shares are then those of
     optimal unary encoding, but a report has two numbers for any number of categories.
@@ -137,10 +138,7 @@ class LocalHashing(SupportMechanism):
     known exactly, so that estimates have no bias, and their variance at share 0 is ``q (1 - q) / (n (p - q)**2)``. An
     estimate hashes each category by each function, about 15 ns each.
 
-    References
-    ----------
-    .. [1] T. Wang, J. Blocki, N. Li and S. Jha (2017), Locally differentially private protocols for frequency
-       estimation, USENIX Security.
+    {protocols}
 
     Examples
     --------

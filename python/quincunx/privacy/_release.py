@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _tables
+from quincunx._docs import sections
 from quincunx._html import table_html
 from quincunx._tables import Axes
 from quincunx._types import Array, DataFrame, Facts, Floats, Index
@@ -38,6 +39,7 @@ class Guaranteed:
         return self.guarantee.delta
 
 
+@sections
 class Release(Guaranteed):
     """Noisy values, the mechanism that made them, and what they guarantee.
 
@@ -372,10 +374,7 @@ class Release(Guaranteed):
         ValueError
             If the file holds no release, or was changed since it was written; those of format 1 have no checksum that
             would tell.
-        TooLargeError
-            If what it holds does not fit into the available memory; nothing is unpacked then.
-        OSError
-            If it cannot be read.
+        {unpacked}
         """
         name = getattr(source, "name", source)
         try:

@@ -15,11 +15,13 @@ from quincunx import _check, _core
 from quincunx._categories import Categories
 from quincunx._types import Array, Floats
 from quincunx.privacy._categorical import WORD, level_of, nonempty
+from quincunx.privacy._law import law_doc
 from quincunx.privacy._relations import Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
 from quincunx.privacy._supports import PRIME, SupportMechanism, SupportNoise, support_doc
 
 
+@law_doc
 @dataclass(frozen=True, eq=False)
 class SubsetSelectionNoise(SupportNoise):
     """A category is released as a subset of the categories, a row of bits.
@@ -70,20 +72,7 @@ class SubsetSelectionNoise(SupportNoise):
     def reports(self, z: npt.ArrayLike, name: str = "z") -> Array:
         """Return rows of bits, checked.
 
-        Parameters
-        ----------
-        z : array_like of int or Release, shape (..., k)
-            The rows.
-        name : str
-            What they are called where they are refused.
-
-        Returns
-        -------
-        ndarray of int, shape (..., k)
-
-        Raises
-        ------
-        ValueError, TypeError
+        {rows}
             If they are not k bits each, of which `size` are ones.
         """
         rows = self._bits(z, name)

@@ -28,7 +28,7 @@ from quincunx.privacy._categorical import (
     on_simplex,
     shares_of,
 )
-from quincunx.privacy._law import CategoricalNoise
+from quincunx.privacy._law import CategoricalNoise, law_doc
 from quincunx.privacy._relations import Relation
 
 #: Categories at the most: the prime of local hashing, whose functions are numbers of 62 bits.
@@ -49,6 +49,7 @@ support_doc = assembled(
 )
 
 
+@law_doc
 @support_doc
 class SupportNoise(CategoricalNoise):
     """A law whose reports support categories: what estimates, likelihoods and guarantees need of it."""
@@ -111,8 +112,7 @@ class SupportNoise(CategoricalNoise):
         ----------
         z : array_like of int or Release
             The reports.
-        name : str
-            What they are called where they are refused.
+        {called}
 
         Returns
         -------

@@ -27,11 +27,12 @@ from quincunx.privacy._categorical import (
     nonempty,
     on_simplex,
 )
-from quincunx.privacy._law import CategoricalNoise, Noise, log_not
+from quincunx.privacy._law import CategoricalNoise, Noise, law_doc, log_not
 from quincunx.privacy._relations import Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
 
 
+@law_doc
 @dataclass(frozen=True, eq=False)
 class UnaryEncodingNoise(CategoricalNoise):
     """A category is released as a row of bits, its one-hot row with noise on each.
@@ -78,20 +79,7 @@ class UnaryEncodingNoise(CategoricalNoise):
     def rows(self, z: npt.ArrayLike, name: str = "z") -> Array:
         """Return rows of bits, checked.
 
-        Parameters
-        ----------
-        z : array_like of int or Release, shape (..., k)
-            The rows.
-        name : str
-            What they are called where they are refused.
-
-        Returns
-        -------
-        ndarray of int, shape (..., k)
-
-        Raises
-        ------
-        ValueError, TypeError
+        {rows}
             If they are not k bits each.
         """
         return self._bits(z, name)
@@ -138,10 +126,7 @@ class UnaryEncoding(CategoricalMechanism):
     -----
     Below one nanosecond a bit where there are 16 categories or more.
 
-    References
-    ----------
-    .. [1] T. Wang, J. Blocki, N. Li and S. Jha (2017), Locally differentially private protocols for frequency
-       estimation, USENIX Security.
+    {protocols}
 
     Examples
     --------
