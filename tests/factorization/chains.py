@@ -82,6 +82,23 @@ def holm(probabilities, level=FALSE_ALARM):
     return rejected
 
 
+def of_no_change(changes):
+    """Return the probability of each mean of independent changes, or of a farther one, where they have mean zero."""
+    z = changes.mean(axis=0) / (changes.std(axis=0, ddof=1) / np.sqrt(len(changes)))
+    return 2 * stats.norm.sf(np.abs(z))
+
+
+def thinned(chain, counts, factors, repetition, warm, draws, thin):
+    """Return draws of a chain given counts, each `thin` iterations after the one before, from factors on."""
+    chain.set_counts(counts)
+    start_from(chain, factors)
+    chain.iteration = repetition * (draws + warm) * thin
+    chain.run(warm * thin, 0, 1)
+    chain.take()
+    chain.run(draws * thin, thin, 1)
+    return chain.take()["draws"]
+
+
 def network(kind, actors, communities, priors, hidden=None):
     return reference.Model(kind, (actors,), communities, priors, hidden)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 from sklearn.base import clone
-from tests.factorization.chains import assert_means, effective_size, holm
+from tests.factorization.chains import assert_means, effective_size, holm, thinned
 from tests.statistics import FALSE_ALARM
 
 from quincunx import _core
@@ -247,14 +247,10 @@ def test_ranks_of_the_truth_are_uniform():
     for repetition in range(repetitions):
         truth = prior(shape, rng)
         released = rng.poisson(rates(truth)) + TwoSidedGeometric(ALPHA).sample((TIMES, *shape), rng=rng)
-        chain.set_counts(released_counts(released, hidden))
-        chain.set_factors([np.ascontiguousarray(factor) for factor in prior(shape, rng)])
-        chain.iteration = repetition * (draws + warm) * thin
-        chain.run(warm * thin, 0, 1)
-        chain.take()
-        chain.run(draws * thin, thin, 1)
-        kept = chain.take()["draws"]
-        ours = [functions([factor[draw] for factor in kept]) for draw in range(draws)]
+        found = thinned(
+            chain, released_counts(released, hidden), prior(shape, rng), repetition, warm=warm, draws=draws, thin=thin
+        )
+        ours = [functions([factor[draw] for factor in found]) for draw in range(draws)]
         for name, value in functions(truth).items():
             drawn = np.array([row[name] for row in ours])
             below, ties = (

@@ -8,7 +8,7 @@ release; every function of both changes by zero on average. Holm's procedure kee
 import numpy as np
 import pytest
 from scipy import special, stats
-from tests.factorization.chains import assert_means, effective_size, holm
+from tests.factorization.chains import assert_means, effective_size, holm, of_no_change
 
 from quincunx import _core
 from quincunx.distributions import TwoPiecePoisson
@@ -121,9 +121,7 @@ def describe(priors, factors, released):
 
 def least_p(name, number, **how):
     rng = np.random.default_rng([8, list(MODELS).index(name)])
-    changes = np.array([replicate(name, rng, **how) for _ in range(number)])
-    z = changes.mean(axis=0) / (changes.std(axis=0, ddof=1) / np.sqrt(number))
-    return 2 * stats.norm.sf(np.abs(z))
+    return of_no_change(np.array([replicate(name, rng, **how) for _ in range(number)]))
 
 
 @pytest.mark.statistical

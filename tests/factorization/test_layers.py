@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 from sklearn.base import clone
-from tests.factorization.chains import assert_means, effective_size, holm
+from tests.factorization.chains import assert_means, effective_size, holm, start_from, thinned
 from tests.statistics import FALSE_ALARM
 
 from quincunx import _core
@@ -60,10 +60,6 @@ def released_counts(released, hidden=None):
     mask = None if hidden is None else np.ascontiguousarray(hidden, dtype=np.uint8).ravel()
     flat = np.ascontiguousarray(released, dtype=np.int64)
     return _core.ReleasedCounts(flat.ravel(), *flat.shape, np.array([ALPHA]), mask)
-
-
-def contiguous(factors):
-    return [np.ascontiguousarray(factor) for factor in factors]
 
 
 def release_of(factors, rng):
@@ -120,7 +116,7 @@ def test_sweeps_leave_the_joint_law_as_it_is(name, masked, method):
         factors = drawn(layers, rng)
         for _ in range(8):
             chain.set_counts(released_counts(release_of(factors, rng), hidden))
-            chain.set_factors(contiguous(factors))
+            start_from(chain, factors)
             chain.run(1, 0, 1)
             factors = chain.factors()
         after.append(numbers(factors))
@@ -262,14 +258,9 @@ def test_ranks_of_the_truth_are_uniform():
 
     for repetition in range(160):
         truth = drawn(layers, rng)
-        chain.set_counts(released_counts(release_of(truth, rng), hidden))
-        chain.set_factors(contiguous(drawn(layers, rng)))
-        chain.iteration = repetition * (draws + 10) * thin
-        chain.run(10 * thin, 0, 1)
-        chain.take()
-        chain.run(draws * thin, thin, 1)
-        kept = chain.take()["draws"]
-        ours = [functions([factor[draw] for factor in kept]) for draw in range(draws)]
+        counts = released_counts(release_of(truth, rng), hidden)
+        given = thinned(chain, counts, drawn(layers, rng), repetition, warm=10, draws=draws, thin=thin)
+        ours = [functions([factor[draw] for factor in given]) for draw in range(draws)]
         for name, value in functions(truth).items():
             values = np.array([row[name] for row in ours])
             ties = (values == value).sum()  # what is below the least double is all the same
