@@ -38,7 +38,7 @@ def command(words: Sequence[str], seconds: float) -> None:
         raise OSError(str(error)) from error
 
 
-def failure(child: "Popen[str]", told: str) -> RuntimeError:
-    """Return the error for a process that ended without an answer, with the end of what it told."""
-    why = f": {told.strip()[-300:]}" if told.strip() else ""
+def failure(child: "Popen[str]", output: str) -> RuntimeError:
+    """Return the error for a process that ended without an answer, with the end of its output."""
+    why = f": {output.strip()[-300:]}" if output.strip() else ""
     return RuntimeError(f"a process of `sys.executable`, {sys.executable!r}, ended with {child.returncode}{why}")

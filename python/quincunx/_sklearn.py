@@ -18,7 +18,7 @@ from quincunx._docs import assembled
 from quincunx._optional import require
 from quincunx._types import Tags
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 #: What methods of estimators have in common.
 estimator_doc = assembled(

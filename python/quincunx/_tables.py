@@ -6,7 +6,7 @@ None of these libraries is imported: an object of one of them says so itself, si
 import datetime
 import sys
 from collections.abc import Hashable, Iterable, Sequence
-from types import ModuleType
+from types import EllipsisType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Axis(NamedTuple):
-    """What an axis of an array is called, and what lies along it; None where nobody said.
+    """What an axis of an array is called, and what lies along it; None where it was not said.
 
     `declared`: the labels were chosen without the data, so that they tell nothing of them.
     """
@@ -36,7 +36,7 @@ class Axis(NamedTuple):
 
 Axes = tuple[Axis, ...]
 
-#: What has no labels, and is told at once.
+#: Types of what has no labels.
 _PLAIN = frozenset((np.ndarray, list, tuple, int, float))
 
 
@@ -104,7 +104,7 @@ def picked(found: Axes, index: Index, shape: Sequence[int]) -> Axes:
 
     Axes that arrays of indices make jointly have neither names nor labels, unless these are those of `numpy.ix_`.
     """
-    parts: list[Any] = []
+    parts: list[slice | EllipsisType | npt.NDArray[np.intp] | None] = []
     for part in index if isinstance(index, tuple) else (index,):
         if part is None or part is Ellipsis or isinstance(part, slice):
             parts.append(part)
@@ -128,7 +128,7 @@ def picked(found: Axes, index: Index, shape: Sequence[int]) -> Axes:
             axis = axis._replace(labels=None if axis.labels is None else axis.labels[part])
         if part is None or isinstance(part, slice):
             result.append(axis)
-        elif joint:  # numbers beside arrays of indices are arrays, too
+        elif joint and isinstance(part, np.ndarray):  # numbers beside arrays of indices are arrays, too
             before = before if block else len(result)
             block.append(place)
             arrays += [(axis, part)] if part.ndim else []

@@ -3,15 +3,15 @@
 import json
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from quincunx import _units
+from quincunx._types import Facts
 
 
 @cache
-def records() -> dict[str, Any]:
+def records() -> Facts:
     """Return what ``records.json`` says: where each lattice's list ended, and its counts by size."""
-    found: dict[str, Any] = json.loads((files(__package__) / "records.json").read_text(encoding="utf-8"))
+    found: Facts = json.loads((files(__package__) / "records.json").read_text(encoding="utf-8"))
     return found
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._optional import require
-from quincunx._types import Ints
+from quincunx._types import Facts, Ints
 from quincunx.graphs._edges import EdgeList
 from quincunx.graphs._others import library_of, parts_of, parts_of_frame, parts_of_sparse, parts_of_table
 from quincunx.graphs._parts import graph_doc
@@ -244,7 +244,7 @@ class Conversions(EdgeList):
         """
         return self._to_networkx()
 
-    def _to_networkx(self, attributes: Iterable[dict[str, Any]] | None = None) -> networkx.Graph:
+    def _to_networkx(self, attributes: Iterable[Facts] | None = None) -> networkx.Graph:
         """Convert to networkx, with attributes of each edge."""
         networkx = require("networkx", "graph")
         parallel = len(np.unique(self._sorted_keys())) < len(self._edges)
@@ -252,8 +252,8 @@ class Conversions(EdgeList):
         labels = self.labels
         converted.add_nodes_from(labels)
         ends = ((labels[u], labels[v]) for u, v in self._edges.tolist())
-        told = ends if attributes is None else ((u, v, more) for (u, v), more in zip(ends, attributes, strict=True))
-        converted.add_edges_from(told)
+        edges = ends if attributes is None else ((u, v, more) for (u, v), more in zip(ends, attributes, strict=True))
+        converted.add_edges_from(edges)
         return converted
 
     def to_graph6(self) -> str:

@@ -303,9 +303,9 @@ class Graph(Conversions):
         marks[[self._vertex(v, name) for v in vertices]] = True
         return marks
 
-    def _piece(self, kept: npt.NDArray[np.bool_]) -> Graph:
-        numbers = np.flatnonzero(kept)
-        edges = (np.cumsum(kept) - 1)[self._edges[kept[self._edges].all(axis=1)]]
+    def _piece(self, chosen: npt.NDArray[np.bool_]) -> Graph:
+        numbers = np.flatnonzero(chosen)
+        edges = (np.cumsum(chosen) - 1)[self._edges[chosen[self._edges].all(axis=1)]]
         return Graph._trusted(len(numbers), edges, [self.labels[v] for v in numbers.tolist()])
 
     def _key(self) -> bytes:
@@ -343,7 +343,7 @@ class _HasGraph(Protocol):
 #: What every function that takes a graph takes.
 GraphLike: TypeAlias = (
     "Graph | _HasGraph | networkx.Graph | rustworkx.PyGraph | igraph.Graph | scipy.sparse.sparray "
-    "| scipy.sparse.spmatrix | Array | tuple[int, Any]"
+    "| scipy.sparse.spmatrix | Array | tuple[int, object]"
 )
 
 

@@ -12,7 +12,7 @@ from quincunx.graphs._graph import Graph
 
 #: What is looked for between two labels where nothing is said.
 _SEPARATORS = ",;\t "
-#: What no label holds unless it is quoted or the separator was said; and a vertex that nobody takes for a whole edge.
+#: What no label holds unless it is quoted or the separator was said; and a vertex that is never read as a whole edge.
 _RESERVED = re.compile(r"[\s,;]")
 _VERTEX = re.compile(r"-?\w[\w.]*")
 _QUOTED = re.compile(r'"((?:[^"]|"")+)"')

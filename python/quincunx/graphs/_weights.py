@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._check import Number
-from quincunx._types import Ints
+from quincunx._types import Array, ByLabel, Ints
 from quincunx.graphs._graph import Graph, as_graph
 from quincunx.graphs._names import Names
 from quincunx.graphs._others import is_sparse, library_of
@@ -36,7 +35,7 @@ class _NotSaid:
 NOT_SAID: Final = _NotSaid()
 #: What edges weigh: an attribute of other libraries, "weight" for the entries of a sparse matrix, a number for each, or
 #: one for each color of a lattice's edges.
-Weight: TypeAlias = str | Sequence[Number] | npt.NDArray[Any] | Mapping[Any, Number]
+Weight: TypeAlias = str | Sequence[Number] | Array | ByLabel[Number]
 #: Each edge counts as one, said or not.
 Unweighted: TypeAlias = _NotSaid | None
 
@@ -79,7 +78,7 @@ def weights_of(graph: object, weight: object, *, negative: bool = False) -> list
             _refuse_silence(graph)
         return None
     found = as_graph(graph)
-    values: Sequence[Any]
+    values: Sequence[object]
     if isinstance(weight, str):
         if (library := library_of(graph)) is not None:
             values = library.attribute(graph, weight)
@@ -109,7 +108,7 @@ def weights_of(graph: object, weight: object, *, negative: bool = False) -> list
     return weights
 
 
-def _by_color(graph: Any, weight: Mapping[Any, Number]) -> list[Number]:
+def _by_color(graph: object, weight: ByLabel[Number]) -> list[Number]:
     """Return the weight of each edge of a lattice, by its color."""
     if (colors := getattr(graph, "edge_colors", None)) is None:
         raise TypeError(
@@ -125,8 +124,8 @@ def _by_color(graph: Any, weight: Mapping[Any, Number]) -> list[Number]:
 
 def _refuse_silence(graph: object) -> None:
     """Refuse a graph of another library or a sparse matrix whose weights would be ignored without a word."""
-    edge: Any = None
-    value: Any = 1
+    edge: Sequence[object] | None = None
+    value: object = 1
     if (library := library_of(graph)) is not None:
         values = enumerate(library.attribute(graph, "weight"))
         place, value = next(((place, value) for place, value in values if value is not None and value != 1), (None, 1))
@@ -146,7 +145,7 @@ def _refuse_silence(graph: object) -> None:
         )
 
 
-def _entries(matrix: scipy.sparse.sparray, graph: Graph) -> list[Any]:
+def _entries(matrix: scipy.sparse.sparray, graph: Graph) -> list[Number]:
     """Return the entry of a matrix for each edge, half of it for a loop: what both triangles say, or one alone."""
     rows, (u, v) = matrix.tocsr(), graph.edges.T
     there, back = (np.asarray(rows[ends]).ravel() for ends in ((u, v), (v, u)))

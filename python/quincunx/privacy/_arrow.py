@@ -5,13 +5,16 @@ counted, and where their sizes are not known from there, those of strings by bat
 """
 
 import struct
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from quincunx import _check
 from quincunx._optional import require
 from quincunx._types import DataFrame
+
+if TYPE_CHECKING:
+    import pyarrow
 
 #: Bytes that a value takes, at the least, until it is a number: itself, and its text, its words and lines of them.
 _OF_VALUE = 20
@@ -84,7 +87,7 @@ def _refuse_feather(name: str) -> None:
             _check.room(max(size, _OF_VALUE * values), f"{name}: {_WHAT}")
 
 
-def _stated(metadata: bytes, body: Any) -> tuple[int, list[int]]:
+def _stated(metadata: bytes, body: "pyarrow.Buffer") -> tuple[int, list[int]]:
     """Return the rows of a batch and the bytes of its buffers once unpacked, from its message as FlatBuffers has it."""
 
     def number(kind: str, at: int) -> int:

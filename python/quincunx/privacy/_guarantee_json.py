@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from fractions import Fraction
-from typing import Any, get_type_hints
+from typing import TypeVar, get_type_hints
 
 from quincunx._types import Facts, Json
 from quincunx.privacy._composition import Part
@@ -12,6 +12,7 @@ from quincunx.privacy._curves import CURVES, Curve, Subsampled
 from quincunx.privacy._privacy_map import PRIVACY_MAPS, PrivacyMap
 from quincunx.privacy._relations import AddRemove, DataMetric, Relation, ReplaceOne
 
+T = TypeVar("T", bound=Curve | PrivacyMap)
 #: Counts beyond are not believed.
 MOST = 2**80
 
@@ -73,7 +74,7 @@ def _count(word: object, least: int) -> int:
     return word
 
 
-def _decode(words: Facts, kinds: Mapping[str, Any]) -> Any:
+def _decode(words: Facts, kinds: Mapping[str, type[T]]) -> T:
     """Return a curve or a privacy map."""
     kind = kinds[words["kind"]]
     types = get_type_hints(kind)

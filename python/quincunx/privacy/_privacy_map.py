@@ -116,4 +116,4 @@ class Declared:
 
 
 PrivacyMap: TypeAlias = PerEntry | Shift | Declared
-PRIVACY_MAPS = {each.kind: each for each in (PerEntry, Shift, Declared)}
+PRIVACY_MAPS: dict[str, type[PrivacyMap]] = {each.kind: each for each in (PerEntry, Shift, Declared)}
