@@ -30,6 +30,12 @@ def relation_of(relation: object) -> Relation:
     raise ValueError(f"`relation` must be ReplaceOne() or AddRemove(), got {relation!r}; `at` restates for groups")
 
 
+def set_positive(model: object, *names: str) -> None:
+    """Check parameters of a frozen model that are positive, and set them as floats."""
+    for name in names:
+        object.__setattr__(model, name, _check.real(getattr(model, name), name, positive=True))
+
+
 def ranged(epsilon: float | Fraction, relation: Relation, numerics: str = "exact") -> PrivacyGuarantee:
     """Return the guarantee of a draw whose log density ratio lies in an interval of this length."""
     return PrivacyGuarantee(epsilon, relation=relation, numerics=numerics, range_bounded=True)
@@ -97,7 +103,7 @@ def checked_trim(trim: object, categories: int = 2) -> float:
 
 
 class Model(Protocol):
-    """A model whose draws keep what is told of them."""
+    """A model whose draws have the guarantee that it states."""
 
     def guarantee(self, n: int | None = None, *, relation: Relation = ONE) -> PrivacyGuarantee: ...
 
@@ -165,5 +171,5 @@ class Drawn:
         raise NotImplementedError
 
     def _simulate(self, count: int, relation: Relation, source: np.random.Generator) -> Array:
-        """Return draws that protect nobody."""
+        """Return draws without a guarantee."""
         return self._draw(count, relation, source.integers(0, 2**64, size=2, dtype=np.uint64).tolist())

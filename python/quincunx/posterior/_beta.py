@@ -61,11 +61,10 @@ class BetaBernoulli(OneParameterModel):
     temper: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("a", "b"):
-            object.__setattr__(self, name, _check.real(getattr(self, name), name, positive=True))
+        _account.set_positive(self, "a", "b")
         if self.trim is not None:
             object.__setattr__(self, "trim", _account.checked_trim(self.trim))
-        self._check_temper()
+        _account.set_positive(self, "temper")
 
     def _trimmed(self) -> float:
         if self.trim is None:
@@ -148,8 +147,8 @@ class BetaBernoulli(OneParameterModel):
         """
         level = _check.real(epsilon, "epsilon", positive=True)
         count = None if n is None else _check.whole(n, "n", minimum=1, maximum=2**53)
-        way = knob if knob is not None else ("trim" if self.trim is None else "temper")
-        if _check.one_of(way, "knob", ("trim", "temper")) == "temper":
+        changed = knob if knob is not None else ("trim" if self.trim is None else "temper")
+        if _check.one_of(changed, "knob", ("trim", "temper")) == "temper":
             self._trimmed()
             return self._calibrated("temper", level, count, self.temper * 2.0**-1000, self.temper)
         trim = _account.trim_for(level / self.temper)

@@ -109,7 +109,7 @@ def min_samples_to_distinguish(g: PrivacyGuarantee, err: float) -> float:
 
 @posterior_doc
 def le_cam_lower_bound(g: PrivacyGuarantee, *, n_samples: int = 1, distance: float = 1.0) -> float:
-    """Bound from below the error with which anybody estimates a data set from releases (T12).
+    """Bound from below the error with which any method estimates a data set from releases (T12).
 
     For two neighbors at `distance` in a metric of data sets, every estimator has an expected distance of at least
     ``(distance / 2) (1 - TV)`` for one of them, where
@@ -499,7 +499,7 @@ def gamma_hockey_stick(epsilon: float, shape: float, rate: float, n: int, *, dat
     if records == 0:
         return 0.0
     if not least < most < math.inf:
-        raise ValueError(f"`data_bound` must be told from `rate` in doubles, got {data_bound} beside {rate}")
+        raise ValueError(f"`data_bound` must change `rate` in doubles, got {data_bound} beside {rate}")
     # log of Gamma(total, least) over Gamma(total, most) at t: total ln(least/most) + (most - least) t, increasing.
     shift = total * math.log(least / most)
     width = most - least

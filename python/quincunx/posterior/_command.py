@@ -148,10 +148,10 @@ def _declared(words: Sequence[str], names: list[str]) -> Facts:
             for row in _csv.rows(word, word):
                 found[row.fields[0]] = of_words(row.fields[1:], f"{word}, line {row.number}")
         else:
-            name, equals, told = (part.strip() for part in word.partition("="))
+            name, equals, labels = (part.strip() for part in word.partition("="))
             if not equals:
                 raise ValueError(f"`--categories` must be a number, NAME=NUMBER, NAME=A|B|... or a file, got {word!r}")
-            found[name] = of_words([label.strip() for label in told.split("|")], f"`--categories` {word!r}")
+            found[name] = of_words([label.strip() for label in labels.split("|")], f"`--categories` {word!r}")
     for name in found:
         if name not in names:
             raise ValueError(f"`--categories` must name columns of {names}, got {name!r}")

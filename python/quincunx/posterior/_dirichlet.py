@@ -241,10 +241,10 @@ class DirichletCategorical:
         {domain}
         """
         level = _check.real(epsilon, "epsilon", positive=True)
-        way = knob if knob is not None else ("trim" if self.trim is None else "temper")
-        _check.one_of(way, "knob", ("trim", "temper"))
+        changed = knob if knob is not None else ("trim" if self.trim is None else "temper")
+        _check.one_of(changed, "knob", ("trim", "temper"))
         depth = math.ceil(math.log2(len(self.alphas))) if self.prior == "beta_tree" else 1
-        if way == "temper":
+        if changed == "temper":
             spent = self.guarantee().epsilon
             model = replace(self, temper=self.temper * min(1.0, level / spent * (1 - 1e-9)))
             while model.guarantee().epsilon > level and model.temper > 1e-12:

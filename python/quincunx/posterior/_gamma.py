@@ -45,8 +45,7 @@ class _GammaModel(OneParameterModel):
         raise NotImplementedError
 
     def __post_init__(self) -> None:
-        for name in ("a0", "rate", "data_bound"):
-            object.__setattr__(self, name, _check.real(getattr(self, name), name, positive=True))
+        _account.set_positive(self, "a0", "rate", "data_bound")
         try:
             low, high = self.bounds
         except (TypeError, ValueError):
@@ -55,7 +54,7 @@ class _GammaModel(OneParameterModel):
         if not ends[0] < ends[1]:
             raise ValueError(f"`bounds` must increase, got {ends}")
         object.__setattr__(self, "bounds", ends)
-        self._check_temper()
+        _account.set_positive(self, "temper")
 
     def _width(self) -> float:
         low, high = self.bounds
@@ -166,7 +165,7 @@ class _GammaModel(OneParameterModel):
         )
         try:
             return math.exp(max(found[at], -float(refined.fun)))
-        except OverflowError:  # of numbers of records that nobody has: no finite constant is claimed
+        except OverflowError:  # of more records than data have: no finite constant is claimed
             return math.inf
 
     def _slope(self) -> float:

@@ -484,10 +484,10 @@ def _weights(columns: Nodes, workload: Iterable[Iterable[Hashable]] | None) -> d
         for pair in combinations(sorted({place[name] for name in names}), 2):
             found[pair] += 1
     one = math.gcd(*found.values())
-    kept = {pair: times // one for pair, times in found.items() if times}
-    if (most := max(kept.values(), default=1)) > MOST_WEIGHT:
+    weights = {pair: times // one for pair, times in found.items() if times}
+    if (most := max(weights.values(), default=1)) > MOST_WEIGHT:
         raise ValueError(f"`workload` must have each pair in at most {MOST_WEIGHT} marginals, got {most}")
-    return kept
+    return weights
 
 
 def _rank(columns: int, pairs: Iterable[tuple[int, int]]) -> int:
@@ -546,8 +546,8 @@ def _total(ones: list[Ints]) -> int:
 def _groups(one: Ints, spread: float) -> tuple[tuple[int, ...], ...]:
     """Return the categories one by one, but for those that are rare, which are one group."""
     rare = one < RARE * math.sqrt(spread)
-    kept = [(int(code),) for code in np.flatnonzero(~rare)]
-    return (*kept, tuple(np.flatnonzero(rare).tolist())) if rare.any() else tuple(kept)
+    alone = [(int(code),) for code in np.flatnonzero(~rare)]
+    return (*alone, tuple(np.flatnonzero(rare).tolist())) if rare.any() else tuple(alone)
 
 
 def _summed(place: Ints, one: Ints) -> Floats:

@@ -61,8 +61,8 @@ def fit(
     if trim is not None and chosen != "map":
         raise ValueError(f"`trim` is for the mechanism 'map', got it with {chosen!r}")
     if chosen in NOISY:
-        way, shift = _nonneg("clip" if nonneg is None else nonneg)
-        return _noisy(net, data, level, chosen, about, (way, shift), strength, insecure_seed, words)
+        rule, shift = _nonneg("clip" if nonneg is None else nonneg)
+        return _noisy(net, data, level, chosen, about, (rule, shift), strength, insecure_seed, words)
     if nonneg is not None:
         raise ValueError(f"`nonneg` is for mechanisms that add noise, got it with {chosen!r}")
     return _sampled(net, data, level, chosen, about, trim, insecure_seed, words)
@@ -247,17 +247,17 @@ def _without_negatives(
     coefficients: dict[int, Fraction] | None,
 ) -> tuple[dict[Hashable, Exact], bool]:
     """Return tables without negative cells, and whether they are as consistent as they were."""
-    way, shift = nonneg
-    if way == "clip":
+    rule, shift = nonneg
+    if rule == "clip":
         clip = (lambda v: max(v, Fraction(0))) if rows is None else (lambda v: min(max(v, Fraction(0)), Fraction(rows)))
         tables = {node: _each(clip, table) for node, table in raw.items()}
         return tables, all(np.array_equal(tables[node], raw[node]) for node in raw)
-    if way == "project":
+    if rule == "project":
         tables = {
             node: _projected(table, table.sum() if rows is None else Fraction(rows)) for node, table in raw.items()
         }
         return tables, all(np.array_equal(tables[node], raw[node]) for node in raw)
-    if way == "fixed_shift":
+    if rule == "fixed_shift":
         # The thesis: 4 t |N|^2 / (2^w epsilon) on every cell, which is a uniform mass of 4 t |N|^2 / epsilon.
         if coefficients is None:
             raise ValueError("`nonneg` = 'fixed_shift' is for the Fourier mechanisms, got it with 'laplace'")
@@ -266,7 +266,7 @@ def _without_negatives(
         # The least uniform mass that lifts every cell of every table to zero.
         mass = max([Fraction(0), *(-table.min() * table.size for table in raw.values())])
     tables = {node: table + mass * Fraction(1, table.size) for node, table in raw.items()}
-    if way == "fixed_shift":
+    if rule == "fixed_shift":
         clipped = {node: _each(lambda v: max(v, Fraction(0)), table) for node, table in tables.items()}
         return clipped, all(np.array_equal(clipped[node], tables[node]) for node in raw)
     return tables, True

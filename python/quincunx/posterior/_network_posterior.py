@@ -179,21 +179,21 @@ def _eliminated(tables: list[tuple[Nodes, Floats]], wanted: list[Hashable], size
 
     while left:
         axis = min(left, key=lambda one: math.prod(sizes[other] for other in scope(one)))
-        kept = tuple(one for one in scope(axis) if one != axis)
+        others = tuple(one for one in scope(axis) if one != axis)
         touched = [(axes, table) for axes, table in tables if axis in axes]
         tables = [(axes, table) for axes, table in tables if axis not in axes]
-        tables.append((kept, _product(touched, kept, sizes)))
+        tables.append((others, _product(touched, others, sizes)))
         left.remove(axis)
     return _product(tables, tuple(wanted), sizes)
 
 
-def _product(tables: list[tuple[Nodes, Floats]], kept: Nodes, sizes: Mapping[Hashable, int]) -> Floats:
-    """Return the product of tables summed over what is not kept."""
+def _product(tables: list[tuple[Nodes, Floats]], wanted: Nodes, sizes: Mapping[Hashable, int]) -> Floats:
+    """Return the product of tables summed over all axes but the draws and those wanted."""
     n_draws = len(tables[0][1])
-    _check.room(8 * n_draws * math.prod(sizes[axis] for axis in kept), "a table of the query")
+    _check.room(8 * n_draws * math.prod(sizes[axis] for axis in wanted), "a table of the query")
     places = {axis: place for place, axis in enumerate(dict.fromkeys(one for axes, _ in tables for one in axes), 1)}
     operands: list[Floats | list[int]] = []
     for axes, table in tables:
         operands += [table, [0, *[places[axis] for axis in axes]]]
-    found: Floats = np.einsum(*operands, [0, *[places[axis] for axis in kept]], optimize="greedy")  # type: ignore[arg-type]
+    found: Floats = np.einsum(*operands, [0, *[places[axis] for axis in wanted]], optimize="greedy")  # type: ignore[arg-type]
     return found

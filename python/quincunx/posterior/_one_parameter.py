@@ -111,9 +111,6 @@ class OneParameterModel:
 
     temper: float
 
-    def _check_temper(self) -> None:
-        object.__setattr__(self, "temper", _check.real(self.temper, "temper", positive=True))
-
     def _grid(self) -> _core.ParameterGrid:
         raise NotImplementedError
 

@@ -104,14 +104,14 @@ class Structure:
     def measured(self) -> Nodes:
         """The nodes whose families are measured: those contained in no other's."""
         families = {node: frozenset(self.family(node)) for node in self.nodes}
-        kept: list[Hashable] = []
+        found: list[Hashable] = []
         for node in self.nodes:
             mine = families[node]
             later = self.nodes[self._columns[node] + 1 :]
             inside = any(mine < families[other] for other in self.nodes) or any(mine == families[o] for o in later)
             if not inside:
-                kept.append(node)
-        return tuple(kept)
+                found.append(node)
+        return tuple(found)
 
     # Data.
 

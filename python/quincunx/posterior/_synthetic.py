@@ -32,7 +32,8 @@ class SyntheticBayesNet(PrivateBayesNet):
         Of tuple of one or two columns to `Release`: what was measured, with the law of its noise. The axes of a pair
         are the `groups` of its columns.
     groups : dict
-        Of column to tuple of tuples of codes: categories too rare to be told from the noise are one group, the last.
+        Of column to tuple of tuples of codes: categories too rare to be distinguished from the noise are one group, the
+        last.
     n_records : int
         The number of records: public with `ReplaceOne`, a noisy one with `AddRemove`.
     counts : dict
@@ -211,8 +212,8 @@ def projected(values: Floats, total: float) -> Floats:
     falling = np.sort(values)[::-1]
     sums = np.cumsum(falling) - total
     counts = np.arange(1, len(values) + 1)
-    kept = int(np.flatnonzero(falling - sums / counts > 0).max(initial=0))
-    found: Floats = np.maximum(values - sums[kept] / counts[kept], 0.0)
+    last = int(np.flatnonzero(falling - sums / counts > 0).max(initial=0))
+    found: Floats = np.maximum(values - sums[last] / counts[last], 0.0)
     return found
 
 

@@ -193,8 +193,7 @@ class MultivariateNormalMean(_VectorModel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "precision", _positive_definite(self.precision, "precision"))
-        for name in ("radius", "data_bound", "temper"):
-            object.__setattr__(self, name, _check.real(getattr(self, name), name, positive=True))
+        _account.set_positive(self, "radius", "data_bound", "temper")
 
     def _radius(self) -> float:
         return self.radius
@@ -269,8 +268,7 @@ class BallRegression(_VectorModel):
     temper: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("W", "sigma2", "x_norm", "y_bound", "temper"):
-            object.__setattr__(self, name, _check.real(getattr(self, name), name, positive=True))
+        _account.set_positive(self, "W", "sigma2", "x_norm", "y_bound", "temper")
         _check.fits(self.prior_precision, "prior_precision")
         if np.ndim(self.prior_precision) == 0:
             value = _check.real(self.prior_precision, "prior_precision")
@@ -405,12 +403,12 @@ class WishartPosterior(_account.Drawn):
         d = len(self.scale)
         _check.room(24 * count * d * d, "an array of draws")
         factor = np.linalg.cholesky(self.scale)
-        kept: list[Floats] = []
+        accepted: list[Floats] = []
         proposals = 0
-        while len(kept) < count:
+        while len(accepted) < count:
             if proposals >= limit:
-                raise ConvergenceError(f"{proposals} proposals gave {len(kept)} of {count} draws within the ball")
-            batch = min(max(count - len(kept), 64), limit - proposals, max(1, min(4096, _BLOCK // d**2)))
+                raise ConvergenceError(f"{proposals} proposals gave {len(accepted)} of {count} draws within the ball")
+            batch = min(max(count - len(accepted), 64), limit - proposals, max(1, min(4096, _BLOCK // d**2)))
             proposals += batch
             # Bartlett's decomposition: chi variables on the diagonal, normals below it, by inversion.
             lower = np.tril(special.ndtri(uniform((batch, d, d))), -1)
@@ -419,8 +417,8 @@ class WishartPosterior(_account.Drawn):
             roots = factor @ lower
             matrices = roots @ roots.transpose(0, 2, 1)
             inside = np.sqrt((matrices**2).sum(axis=(1, 2))) <= self.model.radius
-            kept.extend(matrices[inside])
-        values = np.array(kept[:count])
+            accepted.extend(matrices[inside])
+        values = np.array(accepted[:count])
         if not private:
             return PrivateSample(values, None)
         guarantee = count * self.model.guarantee(self.n, relation=relation)
@@ -482,8 +480,7 @@ class MultivariateNormalPrecision(_VectorModel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", _positive_definite(self.scale, "scale"))
-        for name in ("dof", "radius", "data_bound", "temper"):
-            object.__setattr__(self, name, _check.real(getattr(self, name), name, positive=True))
+        _account.set_positive(self, "dof", "radius", "data_bound", "temper")
         d = len(self.scale)
         if not self.dof > d - 1:
             raise ValueError(f"`dof` must be above d - 1 = {d - 1}, got {self.dof}")
