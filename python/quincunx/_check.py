@@ -272,7 +272,7 @@ def fits(value: object, name: str) -> None:
         room(value.size * (9 if copied else 1), f"a copy of `{name}`")
 
 
-# Bytes below which nobody is asked.
+# Bytes that are taken without asking the system.
 _SMALL = 1 << 20
 
 

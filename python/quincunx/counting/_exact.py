@@ -128,7 +128,7 @@ class _Gathering:
             self._remove()
             raise self._refusal(
                 f"{contradiction}; residues modulo two or more of {spare + 1} primes are wrong, so that none can be "
-                f"told from the right ones: {self._origins(range(spare + 1))}"
+                f"distinguished from the right ones: {self._origins(range(spare + 1))}"
             ) from contradiction
         origin = self._origins(range(wrong, wrong + 1))
         message = f"the residue modulo {moduli[wrong]} was wrong, all others agree; it is counted again: {origin}"
@@ -233,16 +233,16 @@ class _Gathering:
             return
         plan, parts = self._plan, self._plan.parts
         try:
-            kept = plan.load(self._checkpoint, True)
+            saved = plan.load(self._checkpoint, True)
         except CheckpointError:
             if parts == 1:
                 raise
             whole = plan.load(self._checkpoint, False)
             # The first part is all there is, the others are nothing.
-            kept = [value if part == 0 or value is None else 0 for value in whole for part in range(parts)]
+            saved = [value if part == 0 or value is None else 0 for value in whole for part in range(parts)]
         each = plan.values
         for i in range(plan.primes * parts):
-            values = [value for value in kept[i * each : (i + 1) * each] if value is not None]
+            values = [value for value in saved[i * each : (i + 1) * each] if value is not None]
             if len(values) == each:
                 self._found[divmod(i, parts)] = values
                 self._where[divmod(i, parts)] = self._of_checkpoint

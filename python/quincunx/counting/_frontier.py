@@ -72,12 +72,12 @@ class WeightedFrontier:
         return after
 
     def _choices(self, step: int, state: int) -> list[tuple[int, int, bool]]:
-        """Weight of the step, state after it and whether its vertex is occupied, for the ways on from a state."""
+        """Weight of the step, state after it and whether its vertex is occupied, for each choice at a state."""
         keep, bit = self.keep[step], 1 << step
-        ways = [(self.free[step], state & keep, False)]
+        choices = [(self.free[step], state & keep, False)]
         if not state & self.before[step]:
-            ways.append((self.taken[step], (state | bit) & keep, True))
-        return ways
+            choices.append((self.taken[step], (state | bit) & keep, True))
+        return choices
 
     def occupied_weights(self) -> list[int]:
         """Return for each vertex the weight of the sets that hold it."""
@@ -103,16 +103,16 @@ class WeightedFrontier:
         chosen: list[list[int]] = [[] for _ in range(size)]
         states = [0] * size
         for step in range(len(self.order) - 1, -1, -1):
-            # For each state after this step those before it that lead to it, each with the weight of its way.
-            ways: dict[int, list[tuple[int, int, bool]]] = {state: [] for state in states}
+            # For each state after this step those before it that lead to it, each with the weight of its step.
+            onto: dict[int, list[tuple[int, int, bool]]] = {state: [] for state in states}
             for earlier, weight in self.tables[step].items():
                 for factor, after, occupied in self._choices(step, earlier):
-                    if factor and after in ways:
-                        ways[after].append((weight * factor, earlier, occupied))
-            totals = {state: sum(weight for weight, _, _ in onto) for state, onto in ways.items()}
+                    if factor and after in onto:
+                        onto[after].append((weight * factor, earlier, occupied))
+            totals = {state: sum(weight for weight, _, _ in found) for state, found in onto.items()}
             for one, state in enumerate(states):
                 ticket = below(totals[state])
-                for weight, earlier, occupied in ways[state]:
+                for weight, earlier, occupied in onto[state]:
                     ticket -= weight
                     if ticket < 0:
                         states[one] = earlier

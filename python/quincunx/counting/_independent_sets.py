@@ -337,8 +337,8 @@ _TAKEN: dict[tuple[object, ...], tuple[float, float]] = {}
 
 def _of_this_host(problem: Problem, job: Job) -> CostEstimate:
     """Forecast a count of independent sets: one group of primes is done once on one thread, where that is short."""
-    told, planning = _timed(lambda: _core.estimate_cost(problem, job))
-    cost = CostEstimate(**told)
+    forecast, planning = _timed(lambda: _core.estimate_cost(problem, job))
+    cost = CostEstimate(**forecast)
     if planning > _PLANNED or cost.bytes > min(job.memory_limit, _check.available_memory()):
         return cost
     key = (cost.engine, cost.states, cost.lanes, cost.primes, cost.additions)

@@ -352,17 +352,17 @@ def _log(count: int | Fraction) -> float:
 
 def count_of_drawn(graph: Graph, drawn: Drawing | None, left: npt.NDArray[np.bool_], memory_limit: int) -> int:
     """Count the perfect matchings of the subgraph on the vertices that are left, in the drawing of the whole."""
-    kept = np.all(left[graph.edges], axis=1)
+    inner = np.all(left[graph.edges], axis=1)
     name = np.cumsum(left) - 1
-    edges = name[graph.edges[kept]]
+    edges = name[graph.edges[inner]]
     n = int(left.sum())
     job = Job(threads=1, memory_limit=memory_limit)
     if drawn is not None:
         if len(drawn) == 4:
-            part = (n, edges, drawn[2][kept], drawn[3][kept])
+            part = (n, edges, drawn[2][inner], drawn[3][inner])
         else:
-            number = np.cumsum(kept) - 1
-            darts = [[2 * int(number[d // 2]) + d % 2 for d in around if kept[d // 2]] for around in drawn[2]]
+            number = np.cumsum(inner) - 1
+            darts = [[2 * int(number[d // 2]) + d % 2 for d in around if inner[d // 2]] for around in drawn[2]]
             part = (n, edges, [around for around, stays in zip(darts, left, strict=True) if stays])  # type: ignore[assignment]
         try:
             return _core.plan_perfect_matchings(part, 1, memory_limit).solve(job)[0]

@@ -24,7 +24,7 @@ KERNELS = frozenset(row.name for row in LATTICES.values() if row.kernel)
 
 # Bytes for each vertex and edge where a graph is worked on in Python: entries of lists, and what they refer to.
 _VERTEX, _EDGE = 400, 200
-# Bytes below which nobody is asked: the estimate is a rough one.
+# Bytes that are taken without asking the system: the estimate is a rough one.
 _SMALL = 1 << 26
 
 

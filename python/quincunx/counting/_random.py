@@ -142,7 +142,7 @@ def random_spanning_tree(
     def tree() -> list[int]:
         in_tree = [False] * n
         in_tree[0] = True
-        way: list[tuple[int, int]] = [(0, 0)] * n
+        exits: list[tuple[int, int]] = [(0, 0)] * n
         found = []
         for start in range(n):
             v = start
@@ -152,13 +152,13 @@ def random_spanning_tree(
                 if not pool:
                     pool += source.integers(0, total, 4096).tolist() if total < 2**63 else [below(total)]
                 ticket = pool.pop()
-                way[v] = ends[v][ticket if sums is None else bisect_right(sums[v], ticket)]
-                v = way[v][0]
+                exits[v] = ends[v][ticket if sums is None else bisect_right(sums[v], ticket)]
+                v = exits[v][0]
             v = start
             while not in_tree[v]:
                 in_tree[v] = True
-                found.append(way[v][1])
-                v = way[v][0]
+                found.append(exits[v][1])
+                v = exits[v][0]
         return sorted(found)
 
     return _edges(names, size, n - 1, (tree() for _ in range(number)))

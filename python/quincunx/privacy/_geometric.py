@@ -70,8 +70,8 @@ class GeometricNoise(WholeNoise):
         found = None if self.exponent is None else checked_exponent(self.exponent)
         if found is not None:
             alpha: Accuracy = math.exp(-found)
-            told = alpha if self.alpha is None else _check.real(self.alpha, "alpha")
-            if not math.isclose(alpha, told, rel_tol=1e-12, abs_tol=1e-300):
+            given = alpha if self.alpha is None else _check.real(self.alpha, "alpha")
+            if not math.isclose(alpha, given, rel_tol=1e-12, abs_tol=1e-300):
                 raise ValueError(f"`alpha` must be exp(-exponent) = {alpha}, got {self.alpha}")
         else:
             alpha = _check.reals_where(self.alpha, "alpha", "in (0, 1)", lambda a: (a > 0) & (a < 1))

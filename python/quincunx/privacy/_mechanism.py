@@ -45,7 +45,7 @@ mechanism_doc = assembled(**RELEASE)
 
 @law_doc
 class Mechanism(Guaranteed):
-    """A way of releasing data; equal to another of the same kind and parameters, and picklable."""
+    """Releases data with noise; equal to another of the same kind and parameters, and picklable."""
 
     #: Whether `release` of a stack of data sets is a stack of independent releases, as `audit` draws them.
     stacks = True

@@ -105,9 +105,9 @@ class MemoizedUnaryEncoding(UnaryEncoding):
         self.categories = self.permanent.categories
         self._levels = float(epsilon), float(lifetime)
         # The least f for which q is at least that of the same variant at this level.
-        kept = self.permanent.noise
+        permanent = self.permanent.noise
         asked = UnaryEncoding(epsilon, categories, variant, relation=relation).noise.zero
-        self._again = math.ceil((asked - kept.zero) / (1 - 2 * kept.zero) * WORD)
+        self._again = math.ceil((asked - permanent.zero) / (1 - 2 * permanent.zero) * WORD)
         if not 0 < self._again < WORD // 2:
             raise ValueError(
                 f"`epsilon` and `lifetime` must differ in probabilities of 64 bits, got {epsilon} and {lifetime}"
@@ -118,8 +118,8 @@ class MemoizedUnaryEncoding(UnaryEncoding):
 
     @cached_property
     def noise(self) -> UnaryEncodingNoise:
-        flip, kept = Fraction(self._again, WORD), self.permanent.noise
-        one, zero = (chance + flip * (1 - 2 * chance) for chance in (kept.one, kept.zero))
+        flip, permanent = Fraction(self._again, WORD), self.permanent.noise
+        one, zero = (chance + flip * (1 - 2 * chance) for chance in (permanent.one, permanent.zero))
         return UnaryEncodingNoise(self.categories, one, zero)
 
     @property
@@ -159,8 +159,8 @@ class MemoizedUnaryEncoding(UnaryEncoding):
             return self.permanent.guarantee
         if number == 1:
             return self.guarantee
-        flip, kept = Fraction(self._again, WORD), self.permanent.noise
-        p, q, s = kept.one, kept.zero, _power_below(flip / (1 - flip), number)
+        flip, permanent = Fraction(self._again, WORD), self.permanent.noise
+        p, q, s = permanent.one, permanent.zero, _power_below(flip / (1 - flip), number)
         ones = (p + (1 - p) * s) / (q + (1 - q) * s)
         zeros = (1 - q + q * s) / (1 - p + p * s)
         relation = self.guarantee.relation
@@ -237,8 +237,8 @@ class MemoizedUnaryEncoding(UnaryEncoding):
         """
         known, number = shares_of(self._declared, shares, users)
         times = _number(reports) or math.inf
-        f, kept = self.flip_probability, self.permanent
-        mean = kept.zero_probability + (kept.one_probability - kept.zero_probability) * known
+        f, permanent = self.flip_probability, self.permanent
+        mean = permanent.zero_probability + (permanent.one_probability - permanent.zero_probability) * known
         one = f * (1 - f) / times + (1 - 2 * f) ** 2 * mean * (1 - mean)
         return np.asarray(one / (number * (self.one_probability - self.zero_probability) ** 2))
 

@@ -53,7 +53,7 @@ def privatize(
         Privacy level, > 0; an array gives one for each entry, or by NumPy's rules for each row or column. The guarantee
         is then the largest, and `alpha` an array of the shape of the counts.
     n : int
-        L1 distance within which arrays are to be told apart by no more than `epsilon`, >= 1.
+        L1 distance within which arrays are to be distinguished by no more than `epsilon`, >= 1.
     record_bound : int, optional
         Instead of `n`: the largest sum of a record, >= 1, chosen without looking at the data.
     domain : sequence of labels, or one or None for each axis, optional

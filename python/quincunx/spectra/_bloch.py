@@ -94,10 +94,10 @@ def waves_of(extent: tuple[int, int], twist: int) -> tuple[Floats, Ints]:
     a, b = np.divmod(np.arange(rows * cols), cols)
     opposite = (-a % rows) * cols + (-b - np.where(a > 0, twist, 0)) % cols
     first = np.arange(rows * cols)
-    kept = first <= opposite
-    times = np.where(first == opposite, 1, 2)[kept]
-    k1 = 2 * np.pi * a[kept] / rows
-    return np.stack([k1, (2 * np.pi * b[kept] + k1 * twist) / cols], axis=1), times
+    chosen = first <= opposite
+    times = np.where(first == opposite, 1, 2)[chosen]
+    k1 = 2 * np.pi * a[chosen] / rows
+    return np.stack([k1, (2 * np.pi * b[chosen] + k1 * twist) / cols], axis=1), times
 
 
 def _of_torus(lattice: Lattice, laplacian: bool) -> Floats:

@@ -219,10 +219,10 @@ def resistance_distance(
     from scipy.sparse.linalg import spsolve
 
     laplacian = laplacian_of(found, conductances).tocsc()
-    kept = np.arange(found.num_vertices) != b
+    others = np.arange(found.num_vertices) != b
     current = np.zeros(found.num_vertices)
     current[a] = 1
-    voltage = np.atleast_1d(spsolve(laplacian[kept][:, kept], current[kept]))
+    voltage = np.atleast_1d(spsolve(laplacian[others][:, others], current[others]))
     return float(voltage[a - (a > b)])
 
 
