@@ -141,7 +141,7 @@ class Folder:
         saved = None
         with contextlib.suppress(OSError):
             saved = _iso(os.stat(self.path("state.ckpt")).st_mtime)
-        told = {
+        known = {
             "command": self.command,
             "state": state,
             "done": steps[-1]["done"] if steps else None,
@@ -159,31 +159,31 @@ class Folder:
             "starts": len(runs),
             "reason": end.get("reason"),
         }
-        return Status(state, share, left, told)
+        return Status(state, share, left, known)
 
 
 def in_words(status: Status) -> dict[str, object]:
     """Return how a job stands as people read it."""
     facts = status.facts
     times = f"{_units.in_time(facts['wall_seconds'])}, {_units.in_time(facts['cpu_seconds'])} of processors"
-    told: dict[str, object] = {"command": facts["command"], "state": status.state}
+    words: dict[str, object] = {"command": facts["command"], "state": status.state}
     if facts["reason"]:
-        told["reason"] = facts["reason"]
+        words["reason"] = facts["reason"]
     if status.share is not None:
-        told["done"] = f"{100 * status.share:.3g} %"
+        words["done"] = f"{100 * status.share:.3g} %"
     if status.left_seconds is not None:
-        told["left"] = f"about {_units.in_time(status.left_seconds)} at the rate of this start"
-    told |= {
+        words["left"] = f"about {_units.in_time(status.left_seconds)} at the rate of this start"
+    words |= {
         "forecast": forecast_in_words(facts["forecast"]),
         "spent": times,
         "memory": _units.in_bytes(facts["bytes"]),
     }
-    told["last checkpoint"] = facts["last_checkpoint"] or "none"
+    words["last checkpoint"] = facts["last_checkpoint"] or "none"
     alive = {True: "alive", False: "gone", None: "unknown from here"}[facts["alive"]]
-    told["process"] = (
+    words["process"] = (
         f"{facts['pid']} on {facts['host']}, {alive}; started {facts['starts']} time{'s' * (facts['starts'] != 1)}"
     )
-    return told
+    return words
 
 
 def listed(folder: str) -> Iterator[tuple[str, Status | str]]:
@@ -231,16 +231,16 @@ def spoken(value: Facts) -> str:
             else:
                 yield before + name, part
 
-    told = list(lines(value))
-    width = max(len(name) for name, _ in told)
-    return "\n".join(f"{name:<{width}}  {part}" for name, part in told)
+    named = list(lines(value))
+    width = max(len(name) for name, _ in named)
+    return "\n".join(f"{name:<{width}}  {part}" for name, part in named)
 
 
 def forecast_in_words(forecast: Facts | None) -> str:
     if forecast is None:
         return "none for this verb; `quincunx job status` has the rate"
-    told = f"{forecast['engine']}, {_units.in_bytes(forecast['bytes'])}, about {_units.in_time(forecast['seconds'])}"
-    return ", ".join([f"{told}, {forecast['primes']} primes", *([forecast["of"]] if "of" in forecast else [])])
+    words = f"{forecast['engine']}, {_units.in_bytes(forecast['bytes'])}, about {_units.in_time(forecast['seconds'])}"
+    return ", ".join([f"{words}, {forecast['primes']} primes", *([forecast["of"]] if "of" in forecast else [])])
 
 
 # Processes and times.

@@ -163,7 +163,7 @@ def _option(name: str) -> str:
 def read_as(parameter: Parameter) -> Facts:
     """Return what argparse needs to read a parameter of a type."""
     how: Facts = {"default": None if parameter.default is Parameter.empty else parameter.default}
-    kinds: Any = parameter.annotation
+    kinds = parameter.annotation
     if get_origin(kinds) is Annotated:
         kinds, how["help"] = get_args(kinds)
     kinds = get_args(kinds) if get_origin(kinds) in (Union, UnionType) else [kinds]
