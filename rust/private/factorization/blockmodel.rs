@@ -8,7 +8,7 @@
 
 use super::factor_matrix::FactorMatrix;
 use super::split::binomials;
-use super::structure::{Layout, Structure};
+use super::structure::{Entries, Factors, Layout, Structure};
 use crate::stream::Xoshiro;
 use std::borrow::Cow;
 use std::ops::AddAssign;
@@ -29,14 +29,7 @@ enum Side {
 
 impl Blockmodel {
     /// What the memberships of one actor are exposed to (blockmodels), given the sums of all memberships.
-    fn exposure_of_actor(
-        &self,
-        layout: &Layout,
-        actor: usize,
-        factors: &[FactorMatrix],
-        sums: &[f64],
-        out: &mut [f64],
-    ) {
+    fn exposure_of_actor(&self, layout: &Layout, actor: usize, factors: &Factors, sums: &[f64], out: &mut [f64]) {
         let (members, blocks) = (&factors[0], &factors[1]);
         // The sum of T_j over those an actor is observed with: over all, less the actor itself and the pairs held out.
         let others = |side: Side| {
@@ -147,7 +140,7 @@ impl Structure for Blockmodel {
         if number == 0 { row } else { column }
     }
 
-    fn left(&self, _layout: &Layout, factors: &[FactorMatrix], row: usize, out: &mut [f64]) {
+    fn left(&self, _layout: &Layout, factors: &Factors, row: usize, out: &mut [f64]) {
         out.fill(0.0);
         for (c, &weight) in factors[0].row(row)[..factors[0].width].iter().enumerate() {
             out.iter_mut().zip(factors[1].row(c)).for_each(|(out, x)| *out += weight * x);
@@ -166,7 +159,7 @@ impl Structure for Blockmodel {
         true
     }
 
-    fn total_rate(&self, layout: &Layout, factors: &[FactorMatrix]) -> f64 {
+    fn total_rate(&self, layout: &Layout, factors: &Factors) -> f64 {
         let mut total = 0.0;
         let mut exposure = vec![0.0; layout.stride()];
         let sums = factors[0].sums();
@@ -178,14 +171,7 @@ impl Structure for Blockmodel {
         total
     }
 
-    fn exposure(
-        &self,
-        layout: &Layout,
-        (factor, row): (usize, usize),
-        factors: &[FactorMatrix],
-        sums: &[Vec<f64>],
-        out: &mut [f64],
-    ) {
+    fn exposure(&self, layout: &Layout, (factor, row): Entries, factors: &Factors, sums: &[Vec<f64>], out: &mut [f64]) {
         if factor == 0 {
             self.exposure_of_actor(layout, row, factors, &sums[0], out);
         } else {
@@ -196,8 +182,8 @@ impl Structure for Blockmodel {
     fn weighted_exposure(
         &self,
         layout: &Layout,
-        (factor, row): (usize, usize),
-        factors: &[FactorMatrix],
+        (factor, row): Entries,
+        factors: &Factors,
         weights: &[f64],
         out: &mut [f64],
     ) {
@@ -238,7 +224,7 @@ impl Structure for Blockmodel {
     fn counts<'t>(
         &self,
         layout: &Layout,
-        factors: &[FactorMatrix],
+        factors: &Factors,
         tallies: &'t [Vec<u64>],
         rng: &dyn Fn(usize) -> Xoshiro,
     ) -> Cow<'t, [Vec<u64>]> {
@@ -279,7 +265,7 @@ impl Structure for Blockmodel {
         &self,
         layout: &Layout,
         factor: usize,
-        geometric: &[FactorMatrix],
+        geometric: &Factors,
         (sent, received): (&[f64], &[f64]),
     ) -> Vec<f64> {
         let [members, blocks] = geometric else { return vec![] };

@@ -7,7 +7,7 @@
 //! Source: A. Schein et al. (2019), section 4 of the appendix.
 
 use super::factor_matrix::FactorMatrix;
-use super::structure::{Layout, Structure};
+use super::structure::{Entries, Factors, Layout, Structure};
 
 /// Matrices and tensors.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +19,8 @@ impl Cp {
     pub(super) fn add_held(
         &self,
         layout: &Layout,
-        (mode, index): (usize, usize),
-        factors: &[FactorMatrix],
+        (mode, index): Entries,
+        factors: &Factors,
         whole: &[f64],
         held: &mut [f64],
     ) {
@@ -53,7 +53,7 @@ impl Cp {
 
 /// What the columns of some rows would be exposed to in the cells held out, given the sums over all rows; sums of these over parts
 /// of the rows are exact. Nothing where none are, or their counts are drawn.
-pub(super) fn held_exposures(layout: &Layout, factors: &[FactorMatrix], sums: &[f64]) -> Vec<f64> {
+pub(super) fn held_exposures(layout: &Layout, factors: &Factors, sums: &[f64]) -> Vec<f64> {
     let stride = layout.stride();
     if layout.held[1].cells.is_empty() {
         return vec![];
@@ -109,7 +109,7 @@ impl Structure for Cp {
         row / inner % extents[number]
     }
 
-    fn left(&self, _layout: &Layout, factors: &[FactorMatrix], row: usize, out: &mut [f64]) {
+    fn left(&self, _layout: &Layout, factors: &Factors, row: usize, out: &mut [f64]) {
         let (last, mut row) = (factors.len() - 1, row);
         let mut first = true;
         // Digits of the row in mixed radix, the fastest mode first.
@@ -133,7 +133,7 @@ impl Structure for Cp {
         (width as f64, extents.len() as f64)
     }
 
-    fn total_rate(&self, layout: &Layout, factors: &[FactorMatrix]) -> f64 {
+    fn total_rate(&self, layout: &Layout, factors: &Factors) -> f64 {
         let sums: Vec<_> = factors.iter().map(FactorMatrix::sums).collect();
         let mut total = (0..layout.width).map(|k| sums.iter().map(|sum| sum[k]).product::<f64>()).sum::<f64>();
         let mut left = vec![0.0; factors[0].stride];
@@ -145,14 +145,7 @@ impl Structure for Cp {
         total
     }
 
-    fn exposure(
-        &self,
-        layout: &Layout,
-        (mode, index): (usize, usize),
-        factors: &[FactorMatrix],
-        sums: &[Vec<f64>],
-        out: &mut [f64],
-    ) {
+    fn exposure(&self, layout: &Layout, (mode, index): Entries, factors: &Factors, sums: &[Vec<f64>], out: &mut [f64]) {
         // Over all cells the sum of products is a product of sums; the cells held out, which are few, are taken away.
         out.fill(1.0);
         for (_, sum) in sums.iter().enumerate().filter(|(other, _)| *other != mode) {
@@ -181,7 +174,7 @@ impl Structure for Cp {
         &self,
         layout: &Layout,
         mode: usize,
-        geometric: &[FactorMatrix],
+        geometric: &Factors,
         (left, right): (&[f64], &[f64]),
     ) -> Vec<f64> {
         // A pass multiplies the sums to the left of the product by u_r already, those to its right not.

@@ -26,7 +26,7 @@ use super::factor_matrix::FactorMatrix;
 use super::gamma_chain::{self, mixture, redraw_columns, seat};
 use super::gammas::Prior;
 use super::split::Splitter;
-use super::structure::{Layout, Structure};
+use super::structure::{Entries, Factors, Layout, Structure};
 use crate::distributions::{RandomSource, chinese_restaurant, gamma};
 use crate::numeric::special::gamma::log_gamma;
 use crate::stream::Xoshiro;
@@ -285,7 +285,7 @@ impl Structure for Dynamics {
         Cp.index(extents, number, row, column)
     }
 
-    fn left(&self, layout: &Layout, factors: &[FactorMatrix], row: usize, out: &mut [f64]) {
+    fn left(&self, layout: &Layout, factors: &Factors, row: usize, out: &mut [f64]) {
         let modes = factors.len() - TAU - 1;
         Cp.left(layout, &factors[..modes], row, out);
         let inner: usize = factors[1..modes - 1].iter().map(|factor| factor.rows).product();
@@ -298,7 +298,7 @@ impl Structure for Dynamics {
     }
 
     /// The sum over all cells: none are held out of a model that imputes.
-    fn total_rate(&self, layout: &Layout, factors: &[FactorMatrix]) -> f64 {
+    fn total_rate(&self, layout: &Layout, factors: &Factors) -> f64 {
         let sums: Vec<_> = factors.iter().map(FactorMatrix::sums).collect();
         let mut out = vec![0.0; layout.stride()];
         (0..layout.extents[0])
@@ -309,14 +309,7 @@ impl Structure for Dynamics {
             .sum()
     }
 
-    fn exposure(
-        &self,
-        layout: &Layout,
-        (factor, row): (usize, usize),
-        factors: &[FactorMatrix],
-        sums: &[Vec<f64>],
-        out: &mut [f64],
-    ) {
+    fn exposure(&self, layout: &Layout, (factor, row): Entries, factors: &Factors, sums: &[Vec<f64>], out: &mut [f64]) {
         let modes = layout.extents.len();
         let (theta, delta) = (&factors[0], factors[modes + DELTA].row(0));
         let product = |k: usize| {
@@ -347,7 +340,7 @@ impl Structure for Dynamics {
         priors: &[Prior],
         fixed: &[bool],
         counts: &[Vec<u64>],
-        factors: &mut [FactorMatrix],
+        factors: &mut Factors,
         rng: &dyn Fn(usize) -> Xoshiro,
     ) {
         let (front, own) = factors.split_at_mut(layout.extents.len());
@@ -390,7 +383,7 @@ impl Structure for Dynamics {
     }
 
     /// The phi and Pi are normalized, nu is the mean of theta, and what has a prior of its own starts at its mean.
-    fn shape_start(&self, layout: &Layout, priors: &[Prior], factors: &mut [FactorMatrix]) {
+    fn shape_start(&self, layout: &Layout, priors: &[Prior], factors: &mut Factors) {
         let (front, own) = factors.split_at_mut(layout.extents.len());
         let first = front.len();
         let (theta, phis) = front.split_first_mut().expect("theta");
@@ -408,20 +401,6 @@ impl Structure for Dynamics {
                 own[i].row_mut(0)[k] = shape / rate;
             }
         }
-    }
-
-    fn sums_for(&self, layout: &Layout, factor: usize) -> (Option<usize>, bool) {
-        Cp.sums_for(layout, factor)
-    }
-
-    fn expected_counts(
-        &self,
-        layout: &Layout,
-        factor: usize,
-        geometric: &[FactorMatrix],
-        sums: (&[f64], &[f64]),
-    ) -> Vec<f64> {
-        Cp.expected_counts(layout, factor, geometric, sums)
     }
 }
 

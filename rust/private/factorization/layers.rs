@@ -13,11 +13,10 @@
 //! Source: M. Zhou, Y. Cong, B. Chen (2016), Augmentable gamma belief networks, sections 2 and 3; there c^1 has a beta prime prior.
 
 use super::cp::Cp;
-use super::factor_matrix::FactorMatrix;
 use super::gamma_chain::{self, mixture, redraw_columns, seat};
 use super::gammas::Prior;
 use super::split::Splitter;
-use super::structure::{Layout, Structure};
+use super::structure::{Entries, Factors, Layout, Structure};
 use crate::distributions::{chinese_restaurant, gamma};
 use crate::stream::Xoshiro;
 
@@ -35,7 +34,7 @@ fn matrix(extents: &[usize]) -> &[usize] {
 }
 
 /// The shape of theta^t_dk, t from zero, and of the highest layer r_k.
-fn shape(pairs: &[FactorMatrix], weights: &[f64], t: usize, d: usize, k: usize) -> f64 {
+fn shape(pairs: &Factors, weights: &[f64], t: usize, d: usize, k: usize) -> f64 {
     match pairs.get(2 * t + 2..) {
         Some([above, mixing, ..]) => mixture(mixing, above.row(d), k),
         _ => weights[k],
@@ -82,7 +81,7 @@ impl Structure for Layers {
         Cp.index(matrix(extents), number, row, column)
     }
 
-    fn left(&self, layout: &Layout, factors: &[FactorMatrix], row: usize, out: &mut [f64]) {
+    fn left(&self, layout: &Layout, factors: &Factors, row: usize, out: &mut [f64]) {
         Cp.left(layout, &factors[..2], row, out);
     }
 
@@ -94,18 +93,11 @@ impl Structure for Layers {
         Cp.terms(matrix(extents), width)
     }
 
-    fn total_rate(&self, layout: &Layout, factors: &[FactorMatrix]) -> f64 {
+    fn total_rate(&self, layout: &Layout, factors: &Factors) -> f64 {
         Cp.total_rate(layout, &factors[..2])
     }
 
-    fn exposure(
-        &self,
-        _layout: &Layout,
-        (factor, _): (usize, usize),
-        _factors: &[FactorMatrix],
-        sums: &[Vec<f64>],
-        out: &mut [f64],
-    ) {
+    fn exposure(&self, _layout: &Layout, (factor, _): Entries, _factors: &Factors, sums: &[Vec<f64>], out: &mut [f64]) {
         out.fill(0.0);
         if factor < 2 {
             out.copy_from_slice(&sums[1 - factor]);
@@ -122,7 +114,7 @@ impl Structure for Layers {
         priors: &[Prior],
         fixed: &[bool],
         counts: &[Vec<u64>],
-        factors: &mut [FactorMatrix],
+        factors: &mut Factors,
         rng: &dyn Fn(usize) -> Xoshiro,
     ) {
         let (documents, layers) = (layout.extents[0], layout.extents.len() - 1);
@@ -191,7 +183,7 @@ impl Structure for Layers {
     }
 
     /// phi is normalized, layers above have entries near one, and rates and weights are what fits them.
-    fn shape_start(&self, layout: &Layout, _priors: &[Prior], factors: &mut [FactorMatrix]) {
+    fn shape_start(&self, layout: &Layout, _priors: &[Prior], factors: &mut Factors) {
         let (documents, layers) = (layout.extents[0], layout.extents.len() - 1);
         let (pairs, last) = factors.split_at_mut(2 * layers);
         for t in 1..layers {
@@ -208,19 +200,5 @@ impl Structure for Layers {
                 last[0].row_mut(d)[t] = above / sum(t);
             }
         }
-    }
-
-    fn sums_for(&self, layout: &Layout, factor: usize) -> (Option<usize>, bool) {
-        Cp.sums_for(layout, factor)
-    }
-
-    fn expected_counts(
-        &self,
-        layout: &Layout,
-        factor: usize,
-        geometric: &[FactorMatrix],
-        sums: (&[f64], &[f64]),
-    ) -> Vec<f64> {
-        Cp.expected_counts(layout, factor, geometric, sums)
     }
 }

@@ -11,6 +11,11 @@ use crate::stream::Xoshiro;
 use std::borrow::Cow;
 use std::fmt::Debug;
 
+/// The factors of a model.
+pub type Factors = [FactorMatrix];
+/// A factor and a row of it, or a mode and an index of it.
+pub type Entries = (usize, usize);
+
 /// Cells held out, those of the model's own choosing left aside: for each index of a mode, which.
 #[derive(Clone, Debug)]
 pub struct HeldOut {
@@ -108,7 +113,7 @@ pub trait Structure: Debug + Sync {
     fn index(&self, extents: &[usize], number: usize, row: usize, column: usize) -> usize;
 
     /// The weights of a row, u_r.
-    fn left(&self, layout: &Layout, factors: &[FactorMatrix], row: usize, out: &mut [f64]);
+    fn left(&self, layout: &Layout, factors: &Factors, row: usize, out: &mut [f64]);
 
     /// Whether a row's weights are products of entries of factors, of each of which a rate has one.
     fn is_product(&self) -> bool {
@@ -129,26 +134,19 @@ pub trait Structure: Debug + Sync {
     }
 
     /// The sum of the observed rates.
-    fn total_rate(&self, layout: &Layout, factors: &[FactorMatrix]) -> f64;
+    fn total_rate(&self, layout: &Layout, factors: &Factors) -> f64;
 
     /// What the entries at a place, (factor, row), are exposed to, given the sums over the rows of each factor: the derivatives
     /// of [`Structure::total_rate`]. Of a symmetric matrix nothing is written below the diagonal.
-    fn exposure(
-        &self,
-        layout: &Layout,
-        place: (usize, usize),
-        factors: &[FactorMatrix],
-        sums: &[Vec<f64>],
-        out: &mut [f64],
-    );
+    fn exposure(&self, layout: &Layout, place: Entries, factors: &Factors, sums: &[Vec<f64>], out: &mut [f64]);
 
     /// [`Structure::exposure`] where each cell, row by row, has a weight by which its rate is multiplied, zero where it is not
     /// observed. Only asked of models whose rows are updated in turn.
     fn weighted_exposure(
         &self,
         _layout: &Layout,
-        _place: (usize, usize),
-        _factors: &[FactorMatrix],
+        _place: Entries,
+        _factors: &Factors,
         _weights: &[f64],
         _out: &mut [f64],
     ) {
@@ -166,20 +164,20 @@ pub trait Structure: Debug + Sync {
         _priors: &[Prior],
         _fixed: &[bool],
         _counts: &[Vec<u64>],
-        _factors: &mut [FactorMatrix],
+        _factors: &mut Factors,
         _rng: &dyn Fn(usize) -> Xoshiro,
     ) {
     }
 
     /// Gives the factors that a chain starts from, nearly even ones, the form that the structure wants of them.
-    fn shape_start(&self, _layout: &Layout, _priors: &[Prior], _factors: &mut [FactorMatrix]) {}
+    fn shape_start(&self, _layout: &Layout, _priors: &[Prior], _factors: &mut Factors) {}
 
     /// The counts of the entries of each factor, padded as it is, given the tallies of a sweep; those of a symmetric matrix are
     /// sums over both halves. What the tallies leave open is drawn, by a generator for each row; here nothing is.
     fn counts<'t>(
         &self,
         _layout: &Layout,
-        _factors: &[FactorMatrix],
+        _factors: &Factors,
         tallies: &'t [Vec<u64>],
         _rng: &dyn Fn(usize) -> Xoshiro,
     ) -> Cow<'t, [Vec<u64>]> {
@@ -187,15 +185,20 @@ pub trait Structure: Debug + Sync {
     }
 
     /// The weighted sums of a pass that the expected counts of a factor are made of: for a tally left of the product, and to
-    /// its right.
-    fn sums_for(&self, layout: &Layout, factor: usize) -> (Option<usize>, bool);
+    /// its right. Not asked of models some factors of which are redrawn together: they are neither overdispersed nor fitted by
+    /// ascents.
+    fn sums_for(&self, _layout: &Layout, _factor: usize) -> (Option<usize>, bool) {
+        (None, false)
+    }
 
     /// The expected counts of the entries of a factor, padded as it is, given those sums and the factors' geometric means.
     fn expected_counts(
         &self,
-        layout: &Layout,
-        factor: usize,
-        geometric: &[FactorMatrix],
-        sums: (&[f64], &[f64]),
-    ) -> Vec<f64>;
+        _layout: &Layout,
+        _factor: usize,
+        _geometric: &Factors,
+        _sums: (&[f64], &[f64]),
+    ) -> Vec<f64> {
+        vec![]
+    }
 }

@@ -14,7 +14,7 @@
 use super::factor_matrix::FactorMatrix;
 use super::likelihood::dot;
 use super::split::Splitter;
-use super::structure::{Layout, Structure};
+use super::structure::{Entries, Factors, Layout, Structure};
 use crate::stream::Xoshiro;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -83,7 +83,7 @@ impl<'a> Modes<'a> {
     fn core_rows<'v>(
         &self,
         vector: &impl Fn(usize, usize) -> &'v [f64],
-        (mode, row): (usize, usize),
+        (mode, row): Entries,
         (at, step, product): (usize, usize, f64),
         found: &mut impl FnMut(usize, f64),
     ) {
@@ -138,7 +138,7 @@ impl<'a> Modes<'a> {
         &self,
         layout: &Layout,
         place: Place,
-        factors: &[FactorMatrix],
+        factors: &Factors,
         sums: &[Vec<f64>],
         index: usize,
         out: &mut [f64],
@@ -175,7 +175,7 @@ impl<'a> Modes<'a> {
     fn marginalize<N: Copy + Default, M: Marginal<N>>(
         &self,
         marginal: &mut M,
-        factors: &[FactorMatrix],
+        factors: &Factors,
         (mode, row, weights): (usize, usize, &[f64]),
         above: &mut [N],
     ) {
@@ -207,7 +207,7 @@ impl<'a> Modes<'a> {
     /// u_r times what `start` writes: the sum of R over its columns, weighted.
     fn derivatives(
         &self,
-        factors: &[FactorMatrix],
+        factors: &Factors,
         within: Option<(usize, Range<usize>)>,
         start: impl FnMut(usize, &mut [f64]),
     ) -> Vec<f64> {
@@ -254,7 +254,7 @@ trait Marginal<N> {
     fn start(&mut self, row: usize, below: &mut [N]);
 
     /// Takes what the later modes have to the components of a place, (mode, index), whose entries and weights are given.
-    fn step(&mut self, place: (usize, usize), entries: &[f64], columns: &[f64], below: &[N], above: &mut [N]);
+    fn step(&mut self, place: Entries, entries: &[f64], columns: &[f64], below: &[N], above: &mut [N]);
 }
 
 /// Counts, which are split over the components of one mode after the other.
@@ -273,7 +273,7 @@ impl Marginal<u64> for Split<'_> {
         below.copy_from_slice(&self.tally[row * self.stride..][..below.len()]);
     }
 
-    fn step(&mut self, (mode, index): (usize, usize), row: &[f64], columns: &[f64], below: &[u64], above: &mut [u64]) {
+    fn step(&mut self, (mode, index): Entries, row: &[f64], columns: &[f64], below: &[u64], above: &mut [u64]) {
         let (stride, suffix, factor) = (row.len(), below.len(), self.modes.factors[mode]);
         let cell = &mut self.counts[factor][index * stride..(index + 1) * stride];
         let parts = &mut self.parts[..stride];
@@ -303,7 +303,7 @@ impl<S: FnMut(usize, &mut [f64])> Marginal<f64> for Derivatives<S> {
         (self.start)(row, below);
     }
 
-    fn step(&mut self, (mode, index): (usize, usize), row: &[f64], columns: &[f64], below: &[f64], above: &mut [f64]) {
+    fn step(&mut self, (mode, index): Entries, row: &[f64], columns: &[f64], below: &[f64], above: &mut [f64]) {
         let (stride, suffix) = (row.len(), below.len());
         if let Some((own, range)) = &self.within
             && *own == mode
@@ -367,7 +367,7 @@ impl Structure for Tucker {
         number.checked_sub(1).map_or(row, |mode| Modes::new(extents).index(mode, row, column))
     }
 
-    fn left(&self, layout: &Layout, factors: &[FactorMatrix], row: usize, out: &mut [f64]) {
+    fn left(&self, layout: &Layout, factors: &Factors, row: usize, out: &mut [f64]) {
         let modes = Modes::new(&layout.extents);
         out.fill(0.0);
         modes.left(&factors[modes.core()], row, &|mode, index| factors[modes.factors[mode]].row(index), out);
@@ -383,7 +383,7 @@ impl Structure for Tucker {
         self.tied
     }
 
-    fn total_rate(&self, layout: &Layout, factors: &[FactorMatrix]) -> f64 {
+    fn total_rate(&self, layout: &Layout, factors: &Factors) -> f64 {
         let modes = Modes::new(&layout.extents);
         let (core, right) = (&factors[modes.core()], self.right(&layout.extents));
         let sums: Vec<_> = factors.iter().map(FactorMatrix::sums).collect();
@@ -397,14 +397,7 @@ impl Structure for Tucker {
         total
     }
 
-    fn exposure(
-        &self,
-        layout: &Layout,
-        (factor, row): (usize, usize),
-        factors: &[FactorMatrix],
-        sums: &[Vec<f64>],
-        out: &mut [f64],
-    ) {
+    fn exposure(&self, layout: &Layout, (factor, row): Entries, factors: &Factors, sums: &[Vec<f64>], out: &mut [f64]) {
         let modes = Modes::new(&layout.extents);
         out.fill(0.0);
         if factor == modes.core() {
@@ -417,8 +410,8 @@ impl Structure for Tucker {
     fn weighted_exposure(
         &self,
         layout: &Layout,
-        (factor, row): (usize, usize),
-        factors: &[FactorMatrix],
+        (factor, row): Entries,
+        factors: &Factors,
         weights: &[f64],
         out: &mut [f64],
     ) {
@@ -453,7 +446,7 @@ impl Structure for Tucker {
     fn counts<'t>(
         &self,
         layout: &Layout,
-        factors: &[FactorMatrix],
+        factors: &Factors,
         tallies: &'t [Vec<u64>],
         rng: &dyn Fn(usize) -> Xoshiro,
     ) -> Cow<'t, [Vec<u64>]> {
@@ -488,7 +481,7 @@ impl Structure for Tucker {
         &self,
         layout: &Layout,
         factor: usize,
-        geometric: &[FactorMatrix],
+        geometric: &Factors,
         (left, right): (&[f64], &[f64]),
     ) -> Vec<f64> {
         let modes = Modes::new(&layout.extents);
