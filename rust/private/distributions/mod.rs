@@ -300,9 +300,34 @@ fn check_rate(name: &'static str, value: f64) -> Result<()> {
 pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::fmt::Debug;
 
-    /// Asserts that draws fit the masses by a chi-square on pooled bins; false alarm 1e-6 (normal quantile 4.7534, Wilson
-    /// and Hilferty's cube root).
+    /// Asserts that bins of (seen, due) fit by a chi-square; false alarm 1e-6 (normal quantile 4.7534, Wilson and Hilferty's cube
+    /// root).
+    pub(crate) fn assert_bins_fit(bins: &[(f64, f64)], case: &dyn Debug) {
+        let freedom = bins.len() as f64 - 1.0;
+        if freedom < 1.0 {
+            return;
+        }
+        let statistic: f64 = bins.iter().map(|(seen, due)| (seen - due).powi(2) / due).sum();
+        let spread = 2.0 / (9.0 * freedom);
+        let z = ((statistic / freedom).cbrt() - (1.0 - spread)) / spread.sqrt();
+        assert!(z < 4.7534, "{case:?}: chi-square {statistic} with {freedom} degrees of freedom");
+    }
+
+    /// Those of the pairs of (seen, due) that are due ten or more, and one of all others together.
+    pub(crate) fn pooled(pairs: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+        let (mut bins, rest): (Vec<_>, Vec<_>) = pairs.partition(|(_, due)| *due >= 10.0);
+        let rest = rest.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
+        if rest.1 > 5.0 {
+            bins.push(rest);
+        } else {
+            assert!(rest.0 < 30.0);
+        }
+        bins
+    }
+
+    /// Asserts that draws fit the masses in pooled bins, as [`assert_bins_fit`].
     pub(crate) fn assert_draws_fit(law: &impl Distribution, draws: &[i64]) {
         let (low, high) = (draws.iter().min().copied().unwrap_or(0), draws.iter().max().copied().unwrap_or(0));
         let mut observed = vec![0.0; (high - low + 1) as usize];
@@ -326,14 +351,7 @@ pub(crate) mod tests {
             *before = (before.0 + last.0, before.1 + last.1);
             bins.pop();
         }
-        let freedom = bins.len() as f64 - 1.0;
-        if freedom < 1.0 {
-            return;
-        }
-        let statistic: f64 = bins.iter().map(|(seen, due)| (seen - due) * (seen - due) / due).sum();
-        let spread = 2.0 / (9.0 * freedom);
-        let z = ((statistic / freedom).cbrt() - (1.0 - spread)) / spread.sqrt();
-        assert!(z < 4.7534, "chi-square {statistic} with {freedom} degrees of freedom");
+        assert_bins_fit(&bins, &(low, high));
     }
 
     proptest! {

@@ -227,6 +227,7 @@ pub fn expected_count(o: i64, rate: f64, r: f64, alpha: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::distributions::tests::{assert_bins_fit, pooled};
     use crate::stream::xoshiro;
 
     /// Masses of the counts below `end`, added up without ratios.
@@ -281,24 +282,8 @@ mod tests {
             let (mut found, mut rng) = (vec![0.0; 4000], xoshiro([3, 5], 0, 0, row as u64));
             let mut law = Masses::default();
             (0..number).for_each(|_| found[(law.draw(o, rate, r, alpha, &mut rng) as usize).min(3999)] += 1.0);
-            let expected: Vec<f64> = masses.iter().map(|mass| mass / total * f64::from(number)).collect();
-            let (mut statistic, mut freedom, mut rest) = (0.0, -1.0, [0.0; 2]);
-            for (e, n) in expected.iter().zip(&found) {
-                if *e >= 10.0 {
-                    statistic += (n - e) * (n - e) / e;
-                    freedom += 1.0;
-                } else {
-                    rest = [rest[0] + e, rest[1] + n];
-                }
-            }
-            if rest[0] > 5.0 {
-                statistic += (rest[1] - rest[0]).powi(2) / rest[0];
-                freedom += 1.0;
-            } else {
-                assert!(rest[1] < 30.0);
-            }
-            let spread: f64 = 2.0 / (9.0 * freedom);
-            assert!(freedom < 1.0 || ((statistic / freedom).cbrt() - (1.0 - spread)) / spread.sqrt() < 4.7534, "{row}");
+            let due = masses.iter().map(|mass| mass / total * f64::from(number));
+            assert_bins_fit(&pooled(found.into_iter().zip(due)), &row);
         }
     }
 

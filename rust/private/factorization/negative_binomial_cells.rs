@@ -317,6 +317,7 @@ fn search(odds: &[f64; TOGETHER], r: &[f64; TOGETHER], u: &[f64; TOGETHER]) -> (
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::distributions::tests::{assert_bins_fit, pooled};
     use crate::factorization::dispersion::{Axis, Dispersion};
     use crate::factorization::negative_binomial::{Masses, draw};
     use crate::factorization::released_counts::{Alpha, ReleasedCounts};
@@ -404,25 +405,8 @@ mod tests {
             let total: f64 = masses.iter().map(|log| (log - most).exp()).sum();
             let mut counts = vec![0.0; masses.len()];
             found.iter().for_each(|&count| counts[(count as usize).min(19_999)] += 1.0);
-            let (mut statistic, mut freedom, mut rest) = (0.0, -1.0, [0.0; 2]);
-            for (log, n) in masses.iter().zip(&counts) {
-                let e = (log - most).exp() / total * CELLS as f64;
-                if e >= 10.0 {
-                    statistic += (n - e) * (n - e) / e;
-                    freedom += 1.0;
-                } else {
-                    rest = [rest[0] + e, rest[1] + n];
-                }
-            }
-            if rest[0] > 5.0 {
-                statistic += (rest[1] - rest[0]).powi(2) / rest[0];
-                freedom += 1.0;
-            } else {
-                assert!(rest[1] < 30.0, "{cell:?}");
-            }
-            let spread: f64 = 2.0 / (9.0 * freedom);
-            let deviate = ((statistic / freedom).cbrt() - (1.0 - spread)) / spread.sqrt();
-            assert!(freedom < 1.0 || deviate < 4.7534, "{cell:?}: {deviate}");
+            let due = masses.iter().map(|log| (log - most).exp() / total * CELLS as f64);
+            assert_bins_fit(&pooled(counts.into_iter().zip(due)), &cell);
         }
     }
 }

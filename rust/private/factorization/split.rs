@@ -178,16 +178,14 @@ fn in_logarithms(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::distributions::tests::assert_bins_fit;
     use crate::stream::xoshiro;
 
-    /// Chi-square of the parts against their expectations, as a normal deviate.
-    fn deviate(weights: &[f64], counts: &[u64]) -> f64 {
+    /// Asserts that parts fit their expectations.
+    fn assert_parts_fit(weights: &[f64], counts: &[u64]) {
         let (total, all): (f64, f64) = (weights.iter().sum(), counts.iter().sum::<u64>() as f64);
         let live = weights.iter().zip(counts).filter(|(w, _)| **w > 0.0);
-        let statistic: f64 = live.clone().map(|(w, &n)| (n as f64 - all * w / total).powi(2) / (all * w / total)).sum();
-        let freedom = live.count() as f64 - 1.0;
-        let spread = 2.0 / (9.0 * freedom);
-        ((statistic / freedom).cbrt() - (1.0 - spread)) / spread.sqrt()
+        assert_bins_fit(&live.map(|(w, &n)| (n as f64, all * w / total)).collect::<Vec<_>>(), &counts);
     }
 
     #[test]
@@ -204,7 +202,7 @@ mod tests {
             assert_eq!(counts, all);
             assert_eq!(counts.iter().sum::<u64>(), size * times);
             assert!((11..16).all(|k| counts[k] == 0) && counts[3] == 0);
-            assert!(deviate(&weights, &counts) < 4.7534, "size {size}: {counts:?}");
+            assert_parts_fit(&weights, &counts);
         }
     }
 

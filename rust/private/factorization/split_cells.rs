@@ -106,6 +106,7 @@ impl SplitCells<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::distributions::tests::assert_bins_fit;
     use crate::numeric::dispatch::Level;
     use crate::numeric::floats::float_work;
     use crate::stream::Stream;
@@ -150,14 +151,8 @@ mod tests {
             let (total, all): (f64, f64) = (weights.iter().sum(), parts.iter().sum::<u64>() as f64);
             assert!(weights.iter().zip(parts).all(|(weight, &part)| *weight > 0.0 || part == 0));
             let live = weights.iter().zip(parts).filter(|(weight, _)| **weight > 0.0);
-            let statistic: f64 =
-                live.clone().map(|(w, &n)| (n as f64 - all * w / total).powi(2) / (all * w / total)).sum();
-            let freedom = live.count() as f64 - 1.0;
-            let spread = 2.0 / (9.0 * freedom);
-            if freedom > 0.0 {
-                let deviate = ((statistic / freedom).cbrt() - (1.0 - spread)) / spread.sqrt();
-                assert!(deviate < 4.7534, "{width}: {parts:?}");
-            }
+            let bins: Vec<_> = live.map(|(w, &n)| (n as f64, all * w / total)).collect();
+            assert_bins_fit(&bins, &(width, parts));
         }
     }
 
