@@ -7,9 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use quincunx::counting::periodic::{self, PeriodicBond, Precision, Ratio};
 use quincunx::entropy::corner::{self, Goal, PRECISION};
-use quincunx::entropy::layers::Activity;
 use quincunx::entropy::model::{FaceWeights, Rational, RowModel};
-use quincunx::entropy::window::{self, Order, WindowBounds, WindowCell};
+use quincunx::entropy::window::{self, CellOrder, WindowBounds, WindowCell};
 use quincunx::lattices::NamedLattice;
 use quincunx::parallel;
 use std::path::PathBuf;
@@ -69,7 +68,7 @@ pub fn corner_bounds<'py>(
     let model =
         model.ok_or_else(|| PyValueError::new_err(format!("`lattice` must have a row operator, got {lattice:?}")))?;
     let model = RowModel { pair: rational(pair), ..model };
-    let activity: Activity = rational(activity);
+    let activity: Rational = rational(activity);
     let factor = factor.map(rational);
     let goal = Goal { gap, bond_dimension, max_bond_dimension, estimate, digits, factor };
     let interval = checkpoint_interval.map(Duration::from_secs_f64);
@@ -183,7 +182,7 @@ impl PeriodicOperator {
 pub fn window_bounds<'py>(
     py: Python<'py>,
     cell: CellArgument,
-    order: Order,
+    order: CellOrder,
     activity: f64,
     width: usize,
     states: usize,

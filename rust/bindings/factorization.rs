@@ -9,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use quincunx::factorization::coordinate_ascent::{Augmentation, Gammas};
-use quincunx::factorization::dispersion::{Axis, Dispersion};
+use quincunx::factorization::dispersion::{Dispersion, DispersionAxis};
 use quincunx::factorization::factor_matrix::FactorMatrix;
 use quincunx::factorization::gibbs::{Method, Tally};
 use quincunx::factorization::hyperpriors::Rates;
@@ -81,7 +81,7 @@ fn dispersion(
     (axis, shapes): &Shapes<'_>,
     prior: Option<(f64, f64)>,
 ) -> PyResult<quincunx::Result<Dispersion>> {
-    let axes = [("table", Axis::Table), ("rows", Axis::Rows), ("columns", Axis::Columns)];
+    let axes = [("table", DispersionAxis::Table), ("rows", DispersionAxis::Rows), ("columns", DispersionAxis::Columns)];
     let axis = word("axis", axis, &axes)?;
     Ok(Dispersion::new(axis, shapes.as_slice()?.to_vec(), prior.map(Into::into), table))
 }

@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyList};
 use quincunx::ldp::cells::{Cells, Found};
 use quincunx::ldp::clipped::{Clipped, ClippedCounts};
 use quincunx::ldp::compressed::{ClippedLaplace, PatternGroup};
-use quincunx::ldp::discrete::{self, Family, Noise};
+use quincunx::ldp::discrete::{self, CountFamily, CountNoise};
 use quincunx::ldp::exponential::{self, Exponential};
 use quincunx::ldp::gaussian::{self, Gaussian};
 use quincunx::ldp::histogram::{self, Categories, ColumnSums, Patterns};
@@ -22,7 +22,7 @@ use quincunx::ldp::population::Selected;
 use quincunx::ldp::quadrature::{Computed, TOLERANCE};
 use quincunx::ldp::sums::column_sums;
 use quincunx::ldp::tractable::{self, Tractable};
-use quincunx::ldp::{self as core, Likelihood, Prior, PriorBlock, Support};
+use quincunx::ldp::{self as core, Likelihood, PriorBlock, ScalarPrior, Support};
 use quincunx::parallel;
 
 fn word<T: Copy>(name: &str, found: &str, words: &[(&str, T)]) -> PyResult<T> {
@@ -129,9 +129,9 @@ impl LdpLikelihood {
     #[staticmethod]
     fn plain_sums(model: &str, number: f64, first: f64, second: f64) -> PyResult<Self> {
         Ok(match model {
-            "gaussian" => Self::of(gaussian::Plain::of_sums(number, first, second)),
-            "exponential" => Self::of(exponential::Plain::of_sums(number, first)),
-            _ => Self::of(discrete::Plain::of_sums(family(model)?, number, first, second)),
+            "gaussian" => Self::of(gaussian::GaussianSums::of_sums(number, first, second)),
+            "exponential" => Self::of(exponential::ExponentialSums::of_sums(number, first)),
+            _ => Self::of(discrete::CountSums::of_sums(family(model)?, number, first, second)),
         })
     }
 
@@ -140,9 +140,9 @@ impl LdpLikelihood {
     fn plain(model: &str, values: PyReadonlyArray1<'_, f64>) -> PyResult<Self> {
         let values = values.as_slice()?;
         Ok(match model {
-            "gaussian" => Self::of(gaussian::Plain::new(values)),
-            "exponential" => Self::of(exponential::Plain::new(values)),
-            _ => Self::of(discrete::Plain::new(family(model)?, values)),
+            "gaussian" => Self::of(gaussian::GaussianSums::new(values)),
+            "exponential" => Self::of(exponential::ExponentialSums::new(values)),
+            _ => Self::of(discrete::CountSums::new(family(model)?, values)),
         })
     }
 
@@ -210,7 +210,7 @@ impl LdpLikelihood {
         users: f64,
         noise: Vec<f64>,
     ) -> PyResult<Self> {
-        let made = linear::Inputs::new(scatter.as_slice()?.to_vec(), users, noise);
+        let made = linear::LinearRecords::new(scatter.as_slice()?.to_vec(), users, noise);
         made.map(Self::of).map_err(|error| raise(py, error))
     }
 
@@ -223,7 +223,7 @@ impl LdpLikelihood {
         noise: f64,
         ratios: (f64, f64),
     ) -> PyResult<Self> {
-        let made = linear::Statistics::new(total.as_slice()?, total.shape()[0], users, noise, ratios);
+        let made = linear::LinearSums::new(total.as_slice()?, total.shape()[0], users, noise, ratios);
         made.map(Self::of).map_err(|error| raise(py, error))
     }
 
@@ -236,7 +236,7 @@ impl LdpLikelihood {
         noise: Vec<f64>,
         keep: f64,
     ) -> PyResult<Self> {
-        let made = logistic::Inputs::new(x.as_slice()?, y.as_slice()?, noise, keep);
+        let made = logistic::LogisticRecords::new(x.as_slice()?, y.as_slice()?, noise, keep);
         made.map(Self::of).map_err(|error| raise(py, error))
     }
 
@@ -249,7 +249,7 @@ impl LdpLikelihood {
         users: f64,
         noise: [f64; 2],
     ) -> PyResult<Self> {
-        let made = logistic::Statistics::new(first.as_slice()?, second.as_slice()?, users, noise);
+        let made = logistic::LogisticSums::new(first.as_slice()?, second.as_slice()?, users, noise);
         made.map(Self::of).map_err(|error| raise(py, error))
     }
 
@@ -347,22 +347,26 @@ fn is_normal(model: &str) -> PyResult<bool> {
     word("model", model, &[("gaussian", true), ("exponential", false)])
 }
 
-fn noise_of(noise: &str, decay: f64) -> PyResult<Noise> {
-    word("noise", noise, &[("geometric", Noise::Geometric(decay)), ("laplace", Noise::Laplace(decay))])
+fn noise_of(noise: &str, decay: f64) -> PyResult<CountNoise> {
+    word("noise", noise, &[("geometric", CountNoise::Geometric(decay)), ("laplace", CountNoise::Laplace(decay))])
 }
 
-fn family(model: &str) -> PyResult<Family> {
-    let words = [("poisson", Family::Poisson), ("geometric", Family::Geometric), ("bernoulli", Family::Bernoulli)];
+fn family(model: &str) -> PyResult<CountFamily> {
+    let words = [
+        ("poisson", CountFamily::Poisson),
+        ("geometric", CountFamily::Geometric),
+        ("bernoulli", CountFamily::Bernoulli),
+    ];
     word("model", model, &words)
 }
 
-fn prior(name: &str, values: &[f64]) -> PyResult<Prior> {
+fn prior(name: &str, values: &[f64]) -> PyResult<ScalarPrior> {
     match (name, values) {
-        ("normal", &[mean, sd]) => Ok(Prior::Normal { mean, sd }),
-        ("half-normal", &[sd]) => Ok(Prior::HalfNormal { sd }),
-        ("gamma", &[shape, rate]) => Ok(Prior::Gamma { shape, rate }),
-        ("beta", &[a, b]) => Ok(Prior::Beta { a, b }),
-        ("log-normal", &[mean, sd]) => Ok(Prior::LogNormal { mean, sd }),
+        ("normal", &[mean, sd]) => Ok(ScalarPrior::Normal { mean, sd }),
+        ("half-normal", &[sd]) => Ok(ScalarPrior::HalfNormal { sd }),
+        ("gamma", &[shape, rate]) => Ok(ScalarPrior::Gamma { shape, rate }),
+        ("beta", &[a, b]) => Ok(ScalarPrior::Beta { a, b }),
+        ("log-normal", &[mean, sd]) => Ok(ScalarPrior::LogNormal { mean, sd }),
         _ => Err(PyValueError::new_err(format!("no prior {name:?} of {} numbers", values.len()))),
     }
 }
@@ -399,7 +403,7 @@ fn block(kind: &str, name: &str, values: &[f64]) -> PyResult<PriorBlock> {
                 "groups of positives" => Support::Positive,
                 _ => Support::Unit,
             };
-            let (centre, spread) = (Prior::Normal { mean: *mean, sd: *sd }, prior(name, rest)?);
+            let (centre, spread) = (ScalarPrior::Normal { mean: *mean, sd: *sd }, prior(name, rest)?);
             return Ok(PriorBlock::Numbers { support, centre, spread, size: *size as usize });
         }
         "real" => Support::Real,

@@ -8,7 +8,7 @@ use quincunx::memory;
 use quincunx::monitor::Monitor;
 use quincunx::privacy::laplace::RoundedLaplace;
 use quincunx::privacy::loss::Pair;
-use quincunx::privacy::noise::{Decay, DiscreteGaussian, TwoSidedGeometric};
+use quincunx::privacy::noise::{Decay, DiscreteGaussian, GeometricNoise as TwoSidedGeometric};
 use quincunx::privacy::normal::RoundedNormal;
 use quincunx::privacy::response;
 use quincunx::privacy::source::Generator;

@@ -14,7 +14,7 @@
 //! densities with exponents of degree two; the derivatives are derived here.
 
 use super::Likelihood;
-use super::discrete::{Family, chebyshev};
+use super::discrete::{CountFamily, chebyshev};
 use super::tractable::{LEGENDRE, shares};
 use crate::numeric::special::HALF_LOG_TWO_PI;
 use crate::numeric::special::normal::{cdf, density, log_cdf};
@@ -70,7 +70,7 @@ pub(super) fn condensed(released: &[f64], sd: f64, between: f64, exact: bool) ->
 
 /// Normal noise on clipped numbers.
 #[derive(Clone, Copy, Debug)]
-struct Noise {
+struct ClippedNormal {
     lower: f64,
     upper: f64,
     sd: f64,
@@ -78,7 +78,7 @@ struct Noise {
     log_scale: f64,
 }
 
-impl Noise {
+impl ClippedNormal {
     fn new(lower: f64, upper: f64, sd: f64) -> Result<Self> {
         if !(lower < upper) {
             let value = format!("{lower} with upper = {upper}");
@@ -99,7 +99,7 @@ impl Noise {
 
 /// The law of a number before it is clipped, at one theta.
 #[derive(Clone, Copy, Debug)]
-pub enum Law {
+pub enum UnclippedLaw {
     /// By its mean and standard deviation.
     Normal {
         /// The mean.
@@ -114,7 +114,7 @@ pub enum Law {
     },
 }
 
-impl Law {
+impl UnclippedLaw {
     /// `ln P(X <= x)` and `ln P(X >= x)`.
     fn log_tails(&self, lower: f64, upper: f64) -> [f64; 2] {
         match *self {
@@ -143,7 +143,7 @@ impl Law {
     }
 
     /// `ln I`, and the means of z - x and (z - x)(x - o) under f n, o the mean or 0.
-    fn inside(&self, noise: &Noise, z: f64) -> [f64; 3] {
+    fn inside(&self, noise: &ClippedNormal, z: f64) -> [f64; 3] {
         let s = noise.sd;
         // The logarithm of I without bounds, z - c, c - o and w.
         let (log, after, before, width) = match *self {
@@ -179,7 +179,7 @@ impl Law {
     }
 
     /// The same by quadrature from the highest point of f n between the bounds.
-    fn by_rule(&self, noise: &Noise, z: f64, centre: f64, width: f64) -> [f64; 3] {
+    fn by_rule(&self, noise: &ClippedNormal, z: f64, centre: f64, width: f64) -> [f64; 3] {
         let (lower, upper, s) = (noise.lower, noise.upper, noise.sd);
         let origin = match *self {
             Self::Normal { mean, .. } => mean,
@@ -209,7 +209,7 @@ impl Law {
 #[derive(Clone, Debug)]
 pub struct Clipped {
     exponential: bool,
-    noise: Noise,
+    noise: ClippedNormal,
     points: Arc<Vec<(f64, f64)>>,
 }
 
@@ -219,7 +219,7 @@ impl Clipped {
     /// # Errors
     /// [`Error::Domain`] for bounds or releases that cannot be.
     pub fn new(exponential: bool, (lower, upper): (f64, f64), sd: f64, released: &[f64], exact: bool) -> Result<Self> {
-        let mut noise = Noise::new(lower, upper, sd)?;
+        let mut noise = ClippedNormal::new(lower, upper, sd)?;
         if exponential {
             if !(lower <= 0.0 && upper > 0.0) {
                 let requirement = "at most 0 for an exponential variable, and `upper` above it";
@@ -234,11 +234,11 @@ impl Clipped {
 impl Likelihood for Clipped {
     fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
         let law = if self.exponential {
-            Law::Exponential { rate: natural[0] }
+            UnclippedLaw::Exponential { rate: natural[0] }
         } else {
-            Law::Normal { mean: natural[0], sigma: natural[1] }
+            UnclippedLaw::Normal { mean: natural[0], sigma: natural[1] }
         };
-        let Noise { lower, upper, sd, .. } = self.noise;
+        let ClippedNormal { lower, upper, sd, .. } = self.noise;
         let tails = law.log_tails(lower, upper);
         let (mut total, mut slope) = (0.0, [0.0; 2]);
         for &(z, weight) in self.points.iter() {
@@ -253,11 +253,11 @@ impl Likelihood for Clipped {
         }
         if let Some(gradient) = gradient {
             match law {
-                Law::Normal { sigma, .. } => {
+                UnclippedLaw::Normal { sigma, .. } => {
                     gradient[0] = slope[0] / sd / sd;
                     gradient[1] = slope[1] / sigma / sd / sd;
                 }
-                Law::Exponential { rate } => gradient[0] = -slope[1] / rate / sd / sd,
+                UnclippedLaw::Exponential { rate } => gradient[0] = -slope[1] / rate / sd / sd,
             }
         }
         total
@@ -275,8 +275,8 @@ impl Likelihood for Clipped {
 /// Users whose counts were clipped and released with normal noise.
 #[derive(Clone, Debug)]
 pub struct ClippedCounts {
-    family: Family,
-    noise: Noise,
+    family: CountFamily,
+    noise: ClippedNormal,
     points: Arc<Vec<(f64, f64)>>,
     /// ln f of the clipped count, and the logarithm of the derivative's size of P(X > x).
     tables: [Vec<f64>; 2],
@@ -287,13 +287,19 @@ impl ClippedCounts {
     ///
     /// # Errors
     /// [`Error::Domain`] for bounds or releases that cannot be.
-    pub fn new(family: Family, (lower, upper): (i64, i64), sd: f64, released: &[f64], exact: bool) -> Result<Self> {
+    pub fn new(
+        family: CountFamily,
+        (lower, upper): (i64, i64),
+        sd: f64,
+        released: &[f64],
+        exact: bool,
+    ) -> Result<Self> {
         if !(lower < upper && upper.saturating_sub(lower) <= WIDEST) {
             let value = format!("{lower} with upper = {upper}");
             let requirement = "below `upper` by at most 2**16, with Gaussian noise";
             return Err(Error::Domain { name: "lower", value, requirement });
         }
-        let noise = Noise::new(lower as f64, upper as f64, sd)?;
+        let noise = ClippedNormal::new(lower as f64, upper as f64, sd)?;
         let tables = std::array::from_fn(|_| vec![0.0; (upper - lower) as usize + 1]);
         Ok(Self { family, noise, points: Arc::new(condensed(released, sd, noise.upper - noise.lower, exact)?), tables })
     }
@@ -338,7 +344,7 @@ impl Likelihood for ClippedCounts {
             }
         }
         if let Some(gradient) = gradient {
-            gradient[0] = if self.family == Family::Geometric { -slope } else { slope };
+            gradient[0] = if self.family == CountFamily::Geometric { -slope } else { slope };
         }
         total
     }

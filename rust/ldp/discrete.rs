@@ -23,7 +23,7 @@ const NODES: usize = 16;
 
 /// The law of a count before clipping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
+pub enum CountFamily {
     /// Poisson, by its rate.
     Poisson,
     /// Geometric on 0, 1, 2, ..., by its probability of success.
@@ -32,18 +32,18 @@ pub enum Family {
     Bernoulli,
 }
 
-impl Family {
+impl CountFamily {
     /// The mass at a whole number.
     fn mass(self, theta: f64, x: f64) -> f64 {
         if x < 0.0 {
             return 0.0;
         }
         match self {
-            Family::Poisson => (x * theta.ln() - theta - log_factorial(x)).exp(),
-            Family::Geometric => theta * (x * (-theta).ln_1p()).exp(),
-            Family::Bernoulli if x == 0.0 => 1.0 - theta,
-            Family::Bernoulli if x == 1.0 => theta,
-            Family::Bernoulli => 0.0,
+            CountFamily::Poisson => (x * theta.ln() - theta - log_factorial(x)).exp(),
+            CountFamily::Geometric => theta * (x * (-theta).ln_1p()).exp(),
+            CountFamily::Bernoulli if x == 0.0 => 1.0 - theta,
+            CountFamily::Bernoulli if x == 1.0 => theta,
+            CountFamily::Bernoulli => 0.0,
         }
     }
 
@@ -53,9 +53,9 @@ impl Family {
             return 0.0;
         }
         match self {
-            Family::Poisson => self.mass(theta, x),
-            Family::Geometric => -(x + 1.0) * (x * (-theta).ln_1p()).exp(),
-            Family::Bernoulli => f64::from(x == 0.0),
+            CountFamily::Poisson => self.mass(theta, x),
+            CountFamily::Geometric => -(x + 1.0) * (x * (-theta).ln_1p()).exp(),
+            CountFamily::Bernoulli => f64::from(x == 0.0),
         }
     }
 
@@ -65,7 +65,7 @@ impl Family {
             return 1.0;
         }
         match self {
-            Family::Poisson => {
+            CountFamily::Poisson => {
                 let first = self.mass(theta, x);
                 let (mut term, mut sum, mut k) = (first, first, x);
                 if x > theta {
@@ -85,9 +85,9 @@ impl Family {
                     1.0 - sum
                 }
             }
-            Family::Geometric => (x * (-theta).ln_1p()).exp(),
-            Family::Bernoulli if x == 1.0 => theta,
-            Family::Bernoulli => 0.0,
+            CountFamily::Geometric => (x * (-theta).ln_1p()).exp(),
+            CountFamily::Bernoulli if x == 1.0 => theta,
+            CountFamily::Bernoulli => 0.0,
         }
     }
 
@@ -97,8 +97,8 @@ impl Family {
             return 0.0;
         }
         match self {
-            Family::Poisson if x >= theta => 1.0 - self.upper_tail(theta, x + 1.0),
-            Family::Poisson => {
+            CountFamily::Poisson if x >= theta => 1.0 - self.upper_tail(theta, x + 1.0),
+            CountFamily::Poisson => {
                 let first = self.mass(theta, x);
                 let (mut term, mut sum, mut k) = (first, first, x);
                 while k > 0.0 && term > 1e-17 * sum {
@@ -108,32 +108,32 @@ impl Family {
                 }
                 sum
             }
-            Family::Geometric => -((x + 1.0) * (-theta).ln_1p()).exp_m1(),
-            Family::Bernoulli if x == 0.0 => 1.0 - theta,
-            Family::Bernoulli => 1.0,
+            CountFamily::Geometric => -((x + 1.0) * (-theta).ln_1p()).exp_m1(),
+            CountFamily::Bernoulli if x == 0.0 => 1.0 - theta,
+            CountFamily::Bernoulli => 1.0,
         }
     }
 }
 
-impl Family {
+impl CountFamily {
     /// The logarithm of the mass at a whole number.
     pub(super) fn log_mass(self, theta: f64, x: f64) -> f64 {
         match self {
             _ if x < 0.0 => f64::NEG_INFINITY,
-            Family::Poisson => x * theta.ln() - theta - log_factorial(x),
-            Family::Geometric => theta.ln() + x * (-theta).ln_1p(),
-            Family::Bernoulli if x == 0.0 => (-theta).ln_1p(),
-            Family::Bernoulli if x == 1.0 => theta.ln(),
-            Family::Bernoulli => f64::NEG_INFINITY,
+            CountFamily::Poisson => x * theta.ln() - theta - log_factorial(x),
+            CountFamily::Geometric => theta.ln() + x * (-theta).ln_1p(),
+            CountFamily::Bernoulli if x == 0.0 => (-theta).ln_1p(),
+            CountFamily::Bernoulli if x == 1.0 => theta.ln(),
+            CountFamily::Bernoulli => f64::NEG_INFINITY,
         }
     }
 
     /// The logarithm of the size of the derivative of `P(X > x)`, which is negative for a geometric count alone.
     pub(super) fn log_rise(self, theta: f64, x: f64) -> f64 {
         match self {
-            Family::Poisson => self.log_mass(theta, x),
-            Family::Geometric if x >= 0.0 => (x + 1.0).ln() + x * (-theta).ln_1p(),
-            Family::Bernoulli if x == 0.0 => 0.0,
+            CountFamily::Poisson => self.log_mass(theta, x),
+            CountFamily::Geometric if x >= 0.0 => (x + 1.0).ln() + x * (-theta).ln_1p(),
+            CountFamily::Bernoulli if x == 0.0 => 0.0,
             _ => f64::NEG_INFINITY,
         }
     }
@@ -142,7 +142,7 @@ impl Family {
     pub(super) fn log_upper_tail(self, theta: f64, x: f64) -> f64 {
         match self {
             _ if x <= 0.0 => 0.0,
-            Family::Poisson if x > theta => {
+            CountFamily::Poisson if x > theta => {
                 let (mut term, mut sum, mut k) = (1.0, 1.0, x);
                 while term > 1e-17 * sum {
                     k += 1.0;
@@ -151,9 +151,9 @@ impl Family {
                 }
                 self.log_mass(theta, x) + f64::ln(sum)
             }
-            Family::Poisson => (-self.log_lower_tail(theta, x - 1.0).exp()).ln_1p(),
-            Family::Geometric => x * (-theta).ln_1p(),
-            Family::Bernoulli => self.log_mass(theta, x),
+            CountFamily::Poisson => (-self.log_lower_tail(theta, x - 1.0).exp()).ln_1p(),
+            CountFamily::Geometric => x * (-theta).ln_1p(),
+            CountFamily::Bernoulli => self.log_mass(theta, x),
         }
     }
 
@@ -161,8 +161,8 @@ impl Family {
     pub(super) fn log_lower_tail(self, theta: f64, x: f64) -> f64 {
         match self {
             _ if x < 0.0 => f64::NEG_INFINITY,
-            Family::Poisson if x >= theta => (-self.log_upper_tail(theta, x + 1.0).exp()).ln_1p(),
-            Family::Poisson => {
+            CountFamily::Poisson if x >= theta => (-self.log_upper_tail(theta, x + 1.0).exp()).ln_1p(),
+            CountFamily::Poisson => {
                 let (mut term, mut sum, mut k) = (1.0, 1.0, x);
                 while k > 0.0 && term > 1e-17 * sum {
                     term *= k / theta;
@@ -171,9 +171,9 @@ impl Family {
                 }
                 self.log_mass(theta, x) + f64::ln(sum)
             }
-            Family::Geometric => (-((x + 1.0) * (-theta).ln_1p()).exp_m1()).ln(),
-            Family::Bernoulli if x == 0.0 => (-theta).ln_1p(),
-            Family::Bernoulli => 0.0,
+            CountFamily::Geometric => (-((x + 1.0) * (-theta).ln_1p()).exp_m1()).ln(),
+            CountFamily::Bernoulli if x == 0.0 => (-theta).ln_1p(),
+            CountFamily::Bernoulli => 0.0,
         }
     }
 }
@@ -191,7 +191,7 @@ struct NodePoint {
 
 /// One group of users with the same mechanism.
 pub struct UserGroup {
-    family: Family,
+    family: CountFamily,
     lower: i64,
     alpha: f64,
     /// 1 - alpha.
@@ -204,7 +204,7 @@ pub struct UserGroup {
 
 /// What noise the whole numbers got.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Noise {
+pub enum CountNoise {
     /// Two-sided geometric of this decay, so that releases are whole.
     Geometric(f64),
     /// Laplace of this decay, the inverse of its scale.
@@ -216,12 +216,19 @@ impl UserGroup {
     ///
     /// # Errors
     /// [`Error::Domain`] for bounds or releases that cannot be.
-    pub fn new(family: Family, lower: i64, upper: i64, noise: Noise, released: &[f64], exact: bool) -> Result<Self> {
+    pub fn new(
+        family: CountFamily,
+        lower: i64,
+        upper: i64,
+        noise: CountNoise,
+        released: &[f64],
+        exact: bool,
+    ) -> Result<Self> {
         if let Some(index) = released.iter().position(|z| !z.is_finite()) {
             let value = format!("{} at index ({index},)", released[index]);
             return Err(Error::Domain { name: "released", value, requirement: "finite numbers" });
         }
-        let law = Law::new(lower, upper, noise)?;
+        let law = ReleaseLaw::new(lower, upper, noise)?;
         let decay = law.decay;
         let (low, high) = (lower as f64, upper as f64);
         let last = (upper - lower) as usize;
@@ -270,21 +277,21 @@ impl UserGroup {
     /// # Errors
     /// [`Error::Domain`] for bounds that cannot be.
     pub fn of_cells(
-        family: Family,
+        family: CountFamily,
         (lower, upper): (i64, i64),
-        noise: Noise,
+        noise: CountNoise,
         ends: [f64; 2],
         excess: f64,
         found: Found<'_>,
     ) -> Result<Self> {
-        let law = Law::new(lower, upper, noise)?;
+        let law = ReleaseLaw::new(lower, upper, noise)?;
         let each = found.number / (upper - lower) as usize;
         let mut users = ends[0] + ends[1];
         let mut points = law.ends(ends);
         for (&cell, sums) in found.index.iter().zip(found.sums) {
             users += sums[0] as f64;
             let (cell, part) = (cell as usize / each, cell as usize % each);
-            if let Noise::Geometric(_) = noise {
+            if let CountNoise::Geometric(_) = noise {
                 points.push(law.point(cell, 0.0, sums[0] as f64));
             } else {
                 let centre = part as f64 + 0.5;
@@ -297,22 +304,22 @@ impl UserGroup {
 }
 
 /// The noise and the bounds, checked.
-struct Law {
+struct ReleaseLaw {
     lower: i64,
     last: usize,
     decay: f64,
     log_scale: f64,
 }
 
-impl Law {
-    fn new(lower: i64, upper: i64, noise: Noise) -> Result<Self> {
+impl ReleaseLaw {
+    fn new(lower: i64, upper: i64, noise: CountNoise) -> Result<Self> {
         if !(lower < upper && upper - lower <= WIDEST) {
             let value = format!("{lower} with upper = {upper}");
             return Err(Error::Domain { name: "lower", value, requirement: "below `upper` by at most 2**22" });
         }
         let (decay, log_scale) = match noise {
-            Noise::Geometric(decay) => (decay, (0.5 * decay).tanh().ln()),
-            Noise::Laplace(decay) => (decay, (0.5 * decay).ln()),
+            CountNoise::Geometric(decay) => (decay, (0.5 * decay).tanh().ln()),
+            CountNoise::Laplace(decay) => (decay, (0.5 * decay).ln()),
         };
         if !(decay > 0.0 && decay * (upper - lower) as f64 <= 700.0) {
             let requirement = "positive, with an epsilon decay * (upper - lower) of at most 700";
@@ -338,7 +345,7 @@ impl Law {
             .collect()
     }
 
-    fn group(&self, family: Family, users: f64, excess: f64, mut points: Vec<NodePoint>) -> UserGroup {
+    fn group(&self, family: CountFamily, users: f64, excess: f64, mut points: Vec<NodePoint>) -> UserGroup {
         points.retain(|point| point.weight != 0.0);
         let Self { lower, last, decay, log_scale } = *self;
         let (alpha, loss) = ((-decay).exp(), -(-decay).exp_m1());
@@ -384,7 +391,7 @@ impl Likelihood for UserGroup {
             // Nothing is above the upper bound; a Poisson variable's derivative is its mass, which is known but at the lower one.
             rise[x] = match self.family {
                 _ if x == last => 0.0,
-                Family::Poisson if x > 0 => mass[x],
+                CountFamily::Poisson if x > 0 => mass[x],
                 family => family.rise(theta, number),
             };
             let (a, g) = if x == 0 { (0.0, 0.0) } else { (before[x - 1], alpha * rising[x - 1] + loss * rise[x - 1]) };
@@ -419,35 +426,35 @@ impl Likelihood for UserGroup {
 
 /// Whole numbers released without noise.
 #[derive(Clone, Copy, Debug)]
-pub struct Plain {
-    family: Family,
+pub struct CountSums {
+    family: CountFamily,
     number: f64,
     sum: f64,
     constant: f64,
 }
 
-impl Plain {
+impl CountSums {
     /// From the number of values, their sum, and for Poisson counts that of ln x!.
     #[must_use]
-    pub fn of_sums(family: Family, number: f64, sum: f64, log_factorials: f64) -> Self {
-        Self { family, number, sum, constant: if family == Family::Poisson { -log_factorials } else { 0.0 } }
+    pub fn of_sums(family: CountFamily, number: f64, sum: f64, log_factorials: f64) -> Self {
+        Self { family, number, sum, constant: if family == CountFamily::Poisson { -log_factorials } else { 0.0 } }
     }
 
     /// From the numbers.
-    pub fn new(family: Family, values: &[f64]) -> Self {
+    pub fn new(family: CountFamily, values: &[f64]) -> Self {
         let constant =
-            if family == Family::Poisson { -values.iter().map(|&x| log_factorial(x)).sum::<f64>() } else { 0.0 };
+            if family == CountFamily::Poisson { -values.iter().map(|&x| log_factorial(x)).sum::<f64>() } else { 0.0 };
         Self { family, number: values.len() as f64, sum: values.iter().sum(), constant }
     }
 }
 
-impl Likelihood for Plain {
+impl Likelihood for CountSums {
     fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
         let (theta, n, sum) = (natural[0], self.number, self.sum);
         let (value, slope) = match self.family {
-            Family::Poisson => (sum * theta.ln() - n * theta, sum / theta - n),
-            Family::Geometric => (n * theta.ln() + sum * (-theta).ln_1p(), n / theta - sum / (1.0 - theta)),
-            Family::Bernoulli => {
+            CountFamily::Poisson => (sum * theta.ln() - n * theta, sum / theta - n),
+            CountFamily::Geometric => (n * theta.ln() + sum * (-theta).ln_1p(), n / theta - sum / (1.0 - theta)),
+            CountFamily::Bernoulli => {
                 (sum * theta.ln() + (n - sum) * (-theta).ln_1p(), sum / theta - (n - sum) / (1.0 - theta))
             }
         };

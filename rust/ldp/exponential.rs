@@ -14,7 +14,7 @@ use super::compressed::{ClippedLaplace, Marginal};
 pub struct Exponential;
 
 /// What all values share at one rate.
-pub struct At {
+pub struct ExponentialTerms {
     rate: f64,
     scale: f64,
     difference: f64,
@@ -35,17 +35,22 @@ fn first_moment_series(u: f64) -> f64 {
 
 impl Marginal for Exponential {
     const PARAMETERS: usize = 1;
-    type At = At;
+    type At = ExponentialTerms;
 
-    fn at(&self, noise: &ClippedLaplace, natural: &[f64]) -> At {
+    fn at(&self, noise: &ClippedLaplace, natural: &[f64]) -> ExponentialTerms {
         let (rate, s) = (natural[0], noise.scale);
         let share = 1.0 / (1.0 + rate * s);
         let edge = ((-rate * noise.upper).exp() * share, -noise.upper - s * share);
-        At { rate, scale: s, difference: 1.0 / s - rate, edge, share }
+        ExponentialTerms { rate, scale: s, difference: 1.0 / s - rate, edge, share }
     }
 
     #[inline(always)]
-    fn density<const GRADIENT: bool>(at: &At, z: f64, above_lower: f64, below_upper: f64) -> (f64, [f64; 2]) {
+    fn density<const GRADIENT: bool>(
+        at: &ExponentialTerms,
+        z: f64,
+        above_lower: f64,
+        below_upper: f64,
+    ) -> (f64, [f64; 2]) {
         let decay = (-at.rate * z).exp();
         let u = at.difference * z;
         // The integral of e^(-(z-x)/s) e^(-theta x) over [0, z], and its first moment in x.
@@ -73,7 +78,7 @@ impl Marginal for Exponential {
     }
 
     #[inline]
-    fn resolves(at: &At, left: f64, right: f64) -> bool {
+    fn resolves(at: &ExponentialTerms, left: f64, right: f64) -> bool {
         // Exponentials of both rates; the steeper of e^(-theta z) and e^(-z/s) is gone beyond 32 of its widths.
         (right - left) * at.rate <= 2.0 || -at.difference * left >= 34.0
     }
@@ -81,12 +86,12 @@ impl Marginal for Exponential {
 
 /// Exponential numbers released without noise.
 #[derive(Clone, Copy, Debug)]
-pub struct Plain {
+pub struct ExponentialSums {
     number: f64,
     sum: f64,
 }
 
-impl Plain {
+impl ExponentialSums {
     /// From the number of values and their sum.
     #[must_use]
     pub fn of_sums(number: f64, sum: f64) -> Self {
@@ -99,7 +104,7 @@ impl Plain {
     }
 }
 
-impl Likelihood for Plain {
+impl Likelihood for ExponentialSums {
     fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
         let rate = natural[0];
         if let Some(gradient) = gradient {

@@ -26,7 +26,7 @@ use crate::numeric::special::normal::{density, mills, mills_rest, mills_right, s
 pub struct Gaussian;
 
 /// What all values share at one mean and standard deviation.
-pub struct At {
+pub struct GaussianTerms {
     mean: f64,
     inverse: f64,
     sigma: f64,
@@ -43,9 +43,9 @@ pub struct At {
 
 impl Marginal for Gaussian {
     const PARAMETERS: usize = 2;
-    type At = At;
+    type At = GaussianTerms;
 
-    fn at(&self, noise: &ClippedLaplace, natural: &[f64]) -> At {
+    fn at(&self, noise: &ClippedLaplace, natural: &[f64]) -> GaussianTerms {
         let &[mean, sigma] = natural else { unreachable!("two parameters") };
         let ratio = sigma / noise.scale;
         let side = |edge: f64| {
@@ -64,7 +64,7 @@ impl Marginal for Gaussian {
         };
         let edges = [(noise.lower - mean) / sigma, (mean - noise.upper) / sigma];
         let [first, second] = edges.map(side);
-        At {
+        GaussianTerms {
             mean,
             sigma,
             inverse: 1.0 / sigma,
@@ -79,7 +79,12 @@ impl Marginal for Gaussian {
     }
 
     #[inline(always)]
-    fn density<const GRADIENT: bool>(at: &At, z: f64, above_lower: f64, below_upper: f64) -> (f64, [f64; 2]) {
+    fn density<const GRADIENT: bool>(
+        at: &GaussianTerms,
+        z: f64,
+        above_lower: f64,
+        below_upper: f64,
+    ) -> (f64, [f64; 2]) {
         let place = (z - at.mean) * at.inverse;
         let (r, height) = (at.ratio, density(place));
         let half = 0.5 * r * r;
@@ -113,7 +118,7 @@ impl Marginal for Gaussian {
         (total, [by_mean, by_sigma])
     }
 
-    fn sum<const GRADIENT: bool>(at: &At, points: Slices<'_>) -> [f64; 3] {
+    fn sum<const GRADIENT: bool>(at: &GaussianTerms, points: Slices<'_>) -> [f64; 3] {
         // The blocks know neither the expansion for large r, nor densities that underflow, nor what is not a number.
         if !(at.ratio < 20.0 && at.epsilon < 300.0 && (at.mean * at.inverse).abs() < 1e150 && at.inverse < 1e150) {
             let mut sums = [0.0; 3];
@@ -129,18 +134,18 @@ impl Marginal for Gaussian {
     }
 
     #[inline]
-    fn resolves(at: &At, left: f64, right: f64) -> bool {
+    fn resolves(at: &GaussianTerms, left: f64, right: f64) -> bool {
         // A bump of width sigma about the mean, of no height beyond 7.5 sigma.
         let distance = (left - at.mean).max(at.mean - right);
         right - left <= 2.5 * at.sigma || distance >= 7.5 * at.sigma
     }
 }
 
-fn sum_with_gradient(at: &At, points: Slices<'_>) -> [f64; 3] {
+fn sum_with_gradient(at: &GaussianTerms, points: Slices<'_>) -> [f64; 3] {
     at_level!(level(), { sum_in_blocks::<true>(at, points) })
 }
 
-fn sum_of_values(at: &At, points: Slices<'_>) -> [f64; 3] {
+fn sum_of_values(at: &GaussianTerms, points: Slices<'_>) -> [f64; 3] {
     at_level!(level(), { sum_in_blocks::<false>(at, points) })
 }
 
@@ -149,7 +154,7 @@ const LANES: usize = 8;
 
 /// [`Marginal::sum`], eight points at a time; the last ones are filled up with points of no weight.
 #[inline(always)]
-fn sum_in_blocks<const GRADIENT: bool>(at: &At, points: Slices<'_>) -> [f64; 3] {
+fn sum_in_blocks<const GRADIENT: bool>(at: &GaussianTerms, points: Slices<'_>) -> [f64; 3] {
     let mut sums = [[0.0; LANES]; 3];
     let whole = points.z.len() / LANES * LANES;
     let parts = points.z.as_chunks::<LANES>().0.iter().zip(points.ea.as_chunks::<LANES>().0);
@@ -178,7 +183,7 @@ fn exp_above(x: f64) -> f64 {
 /// The terms of eight points, without a branch: [`Marginal::density`] in the same words.
 #[inline(always)]
 fn add_block<const GRADIENT: bool>(
-    at: &At,
+    at: &GaussianTerms,
     z: &[f64; LANES],
     ea: &[f64; LANES],
     eb: &[f64; LANES],
@@ -215,13 +220,13 @@ fn add_block<const GRADIENT: bool>(
 
 /// Normal numbers released without noise: count, mean and sum of squares about it are sufficient.
 #[derive(Clone, Copy, Debug)]
-pub struct Plain {
+pub struct GaussianSums {
     number: f64,
     mean: f64,
     squares: f64,
 }
 
-impl Plain {
+impl GaussianSums {
     /// From the number of values, their mean and the sum of squares about it.
     #[must_use]
     pub fn of_sums(number: f64, mean: f64, squares: f64) -> Self {
@@ -236,7 +241,7 @@ impl Plain {
     }
 }
 
-impl Likelihood for Plain {
+impl Likelihood for GaussianSums {
     fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
         let (mean, sigma) = (natural[0], natural[1]);
         let shift = self.mean - mean;

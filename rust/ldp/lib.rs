@@ -25,7 +25,7 @@ pub mod whiten;
 
 pub(crate) use quincunx_shared::{Error, Result, monitor, numeric, parallel, stream};
 
-pub use parameters::{Prior, PriorBlock, Support};
+pub use parameters::{PriorBlock, ScalarPrior, Support};
 pub use posterior::Posterior;
 
 /// The logarithm of the probability of all released values given natural parameters.

@@ -55,7 +55,7 @@ fn check_square(name: &'static str, matrix: &[f64], p: usize) -> Result<()> {
 
 /// Records released with normal noise, or without.
 #[derive(Clone, Debug)]
-pub struct Inputs {
+pub struct LinearRecords {
     d: usize,
     users: f64,
     scatter: Vec<f64>,
@@ -66,7 +66,7 @@ pub struct Inputs {
     g: Vec<f64>,
 }
 
-impl Inputs {
+impl LinearRecords {
     /// From the scatter matrix of the released (x, y) and the variances of the noise on each coordinate.
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl Inputs {
     }
 }
 
-impl Likelihood for Inputs {
+impl Likelihood for LinearRecords {
     fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
         let (d, p) = (self.d, self.d + 1);
         let (theta, sigma, s) = (&natural[..d], natural[d], &natural[p..]);
@@ -113,7 +113,7 @@ impl Likelihood for Inputs {
 
 /// Sums of second moments released with normal noise.
 #[derive(Clone, Debug)]
-pub struct Statistics {
+pub struct LinearSums {
     d: usize,
     users: f64,
     /// smat(Z)/N with y in units of `unit`.
@@ -126,7 +126,7 @@ pub struct Statistics {
     scratch: [Vec<f64>; 9],
 }
 
-impl Statistics {
+impl LinearSums {
     /// From smat of the sum with y in units of `sqrt(2 / first ratio)`, the variance of the noise on each coordinate, and
     /// the ratios of the variances of x x' to those of x y and y y.
     ///
@@ -148,7 +148,7 @@ impl Statistics {
     }
 }
 
-impl Likelihood for Statistics {
+impl Likelihood for LinearSums {
     fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
         let (d, p, n) = (self.d, self.d + 1, self.users);
         let [theta, c, q, w, x, y, product, g, vectors] = &mut self.scratch;

@@ -168,7 +168,7 @@ impl LikelihoodTable {
 
 /// Records released with normal noise on x and randomized response on y.
 #[derive(Clone, Debug)]
-pub struct Inputs {
+pub struct LogisticRecords {
     d: usize,
     /// Noisy inputs, turned by the sign of the noisy label: block by block of users, coordinate by coordinate within.
     signed: Arc<Vec<f64>>,
@@ -185,7 +185,7 @@ pub struct Inputs {
     table: LikelihoodTable,
 }
 
-impl Inputs {
+impl LogisticRecords {
     /// From noisy inputs, row by row, noisy labels 0 and 1, the variances of the noise and the probability of the truth.
     ///
     /// # Errors
@@ -226,7 +226,7 @@ impl Inputs {
     }
 }
 
-impl Likelihood for Inputs {
+impl Likelihood for LogisticRecords {
     fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
         let d = self.d;
         let (theta, s) = natural.split_at(d);
@@ -362,7 +362,7 @@ pub fn odd_slopes(v: f64) -> [f64; 3] {
 
 /// Sums of (y x, sqrt(c) svec(x x')) released with normal noise.
 #[derive(Clone, Debug)]
-pub struct Statistics {
+pub struct LogisticSums {
     d: usize,
     users: f64,
     /// Means of y x and of x x', and the variances of the noise on each of their coordinates.
@@ -375,7 +375,7 @@ pub struct Statistics {
     vectors: Vec<f64>,
 }
 
-impl Statistics {
+impl LogisticSums {
     /// From the sums of y x and of x x' as a matrix, unscaled, and the variances of the noise on each coordinate of y x and
     /// of svec(x x').
     ///
@@ -409,7 +409,7 @@ impl Statistics {
     }
 }
 
-impl Likelihood for Statistics {
+impl Likelihood for LogisticSums {
     fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
         let (d, n) = (self.d, self.users);
         let (theta, s) = natural.split_at(d);

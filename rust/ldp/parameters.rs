@@ -17,7 +17,7 @@ use libm::lgamma;
 /// The law of a scalar before the data.
 #[expect(missing_docs, reason = "the fields have the names of the laws' parameters")]
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Prior {
+pub enum ScalarPrior {
     /// Normal with a mean and a standard deviation, cut to the support.
     Normal { mean: f64, sd: f64 },
     /// The absolute value of a centred normal.
@@ -30,26 +30,26 @@ pub enum Prior {
     LogNormal { mean: f64, sd: f64 },
 }
 
-impl Prior {
+impl ScalarPrior {
     /// The log density and its derivative.
     pub fn log_density(&self, x: f64) -> (f64, f64) {
         match *self {
-            Prior::Normal { mean, sd } => {
+            ScalarPrior::Normal { mean, sd } => {
                 let z = (x - mean) / sd;
                 (-0.5 * z * z - HALF_LOG_TWO_PI - sd.ln(), -z / sd)
             }
-            Prior::HalfNormal { sd } => {
+            ScalarPrior::HalfNormal { sd } => {
                 let z = x / sd;
                 (-0.5 * z * z - HALF_LOG_TWO_PI - sd.ln() + std::f64::consts::LN_2, -z / sd)
             }
-            Prior::Gamma { shape, rate } => {
+            ScalarPrior::Gamma { shape, rate } => {
                 (shape * rate.ln() - lgamma(shape) + (shape - 1.0) * x.ln() - rate * x, (shape - 1.0) / x - rate)
             }
-            Prior::Beta { a, b } => (
+            ScalarPrior::Beta { a, b } => (
                 (a - 1.0) * x.ln() + (b - 1.0) * (-x).ln_1p() + lgamma(a + b) - lgamma(a) - lgamma(b),
                 (a - 1.0) / x - (b - 1.0) / (1.0 - x),
             ),
-            Prior::LogNormal { mean, sd } => {
+            ScalarPrior::LogNormal { mean, sd } => {
                 let z = (x.ln() - mean) / sd;
                 (-0.5 * z * z - HALF_LOG_TWO_PI - sd.ln() - x.ln(), -(1.0 + z / sd) / x)
             }
@@ -59,11 +59,11 @@ impl Prior {
     /// A typical value.
     fn typical(&self) -> f64 {
         match *self {
-            Prior::Normal { mean, .. } => mean,
-            Prior::HalfNormal { sd } => 0.7 * sd,
-            Prior::Gamma { shape, rate } => shape / rate,
-            Prior::Beta { a, b } => a / (a + b),
-            Prior::LogNormal { mean, .. } => mean.exp(),
+            ScalarPrior::Normal { mean, .. } => mean,
+            ScalarPrior::HalfNormal { sd } => 0.7 * sd,
+            ScalarPrior::Gamma { shape, rate } => shape / rate,
+            ScalarPrior::Beta { a, b } => a / (a + b),
+            ScalarPrior::LogNormal { mean, .. } => mean.exp(),
         }
     }
 }
@@ -120,15 +120,15 @@ impl Support {
 #[derive(Clone, Debug, PartialEq)]
 pub enum PriorBlock {
     /// One number.
-    Scalar { support: Support, prior: Prior },
+    Scalar { support: Support, prior: ScalarPrior },
     /// Probabilities of `concentration.len()` categories under a Dirichlet law.
     Simplex { concentration: Vec<f64> },
     /// A covariance matrix: scales under one prior, correlations under LKJ(eta). Its natural values are all `d * d` entries.
-    Covariance { dimension: usize, scales: Prior, eta: f64 },
+    Covariance { dimension: usize, scales: ScalarPrior, eta: f64 },
     /// Numbers of `size` groups under a normal law of link(x), after the mean and the standard deviation of that law.
-    Numbers { support: Support, centre: Prior, spread: Prior, size: usize },
+    Numbers { support: Support, centre: ScalarPrior, spread: ScalarPrior, size: usize },
     /// Shares of `size` groups under a Dirichlet law, after its mean and the sum of its parameters.
-    Shares { concentration: Vec<f64>, strength: Prior, size: usize },
+    Shares { concentration: Vec<f64>, strength: ScalarPrior, size: usize },
 }
 
 impl PriorBlock {
@@ -254,8 +254,8 @@ impl PriorBlock {
                     gradient[0] += (slope[0] + prior_slope) * derivative + jacobian_slope;
                 }
                 let mass = match (prior, support) {
-                    (Prior::Normal { mean, sd }, Support::Negative) => normal::log_cdf(-mean / sd),
-                    (Prior::Normal { mean, sd }, Support::Positive) => normal::log_cdf(mean / sd),
+                    (ScalarPrior::Normal { mean, sd }, Support::Negative) => normal::log_cdf(-mean / sd),
+                    (ScalarPrior::Normal { mean, sd }, Support::Positive) => normal::log_cdf(mean / sd),
                     _ => 0.0,
                 };
                 log_prior + log_jacobian - mass
@@ -428,7 +428,7 @@ fn log_lkj(d: usize, eta: f64) -> f64 {
 
 fn covariance_pull(
     d: usize,
-    scales: Prior,
+    scales: ScalarPrior,
     eta: f64,
     u: &[f64],
     slope_and_gradient: Option<(&[f64], &mut [f64])>,

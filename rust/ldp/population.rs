@@ -13,13 +13,13 @@
 //! (2007), A general framework for the parametrization of hierarchical models; J. Sethuraman (1994) for the sticks.
 
 use super::parameters::{helmert_transposed, simplex_pull, softmax};
-use super::{Likelihood, Prior, PriorBlock, Support};
+use super::{Likelihood, PriorBlock, ScalarPrior, Support};
 use crate::numeric::special::HALF_LOG_TWO_PI;
 use crate::numeric::special::gamma::digamma;
 use libm::lgamma;
 
 /// The two numbers of a law of numbers, as blocks of their own.
-pub(super) fn centre_and_spread(centre: Prior, spread: Prior) -> [PriorBlock; 2] {
+pub(super) fn centre_and_spread(centre: ScalarPrior, spread: ScalarPrior) -> [PriorBlock; 2] {
     [
         PriorBlock::Scalar { support: Support::Real, prior: centre },
         PriorBlock::Scalar { support: Support::Positive, prior: spread },
@@ -46,7 +46,7 @@ pub(super) fn coordinates_of_numbers(support: Support, natural: &[f64], u: &mut 
 /// As [`PriorBlock::pull`].
 pub(super) fn pull_numbers(
     support: Support,
-    laws: [Prior; 2],
+    laws: [ScalarPrior; 2],
     u: &[f64],
     natural: &[f64],
     mut slope_and_gradient: Option<(&[f64], &mut [f64])>,
@@ -138,7 +138,7 @@ pub(super) fn coordinates_of_shares(categories: usize, natural: &[f64], u: &mut 
 /// As [`PriorBlock::pull`].
 pub(super) fn pull_shares(
     concentration: &[f64],
-    strength_prior: Prior,
+    strength_prior: ScalarPrior,
     u: &[f64],
     natural: &[f64],
     mut slope_and_gradient: Option<(&[f64], &mut [f64])>,

@@ -22,7 +22,7 @@ const ITERATIONS: usize = 400;
 const FLAT: f64 = 1e-2;
 
 /// A value with its gradient, which is written into the second argument.
-type Function<'a> = dyn FnMut(&[f64], &mut [f64]) -> f64 + 'a;
+type Objective<'a> = dyn FnMut(&[f64], &mut [f64]) -> f64 + 'a;
 
 /// A change of coordinates.
 #[derive(Clone, Debug)]
@@ -186,7 +186,7 @@ impl Warp {
 }
 
 /// The factor of the inverse curvature, and the squared lengths of its columns.
-fn scales(function: &mut Function<'_>, at: &[f64], progress: &Progress) -> Result<(Vec<f64>, Vec<f64>)> {
+fn scales(function: &mut Objective<'_>, at: &[f64], progress: &Progress) -> Result<(Vec<f64>, Vec<f64>)> {
     let (d, mut u) = (at.len(), at.to_vec());
     let mut factor = vec![0.0; d * d];
     let (mut plus, mut minus) = (vec![0.0; d], vec![0.0; d]);
@@ -222,7 +222,7 @@ fn scales(function: &mut Function<'_>, at: &[f64], progress: &Progress) -> Resul
 }
 
 /// Climbs to a mode, as far as it goes.
-fn climb(function: &mut Function<'_>, u: &mut Vec<f64>, progress: &Progress) -> Result<()> {
+fn climb(function: &mut Objective<'_>, u: &mut Vec<f64>, progress: &Progress) -> Result<()> {
     let d = u.len();
     let mut gradient = vec![0.0; d];
     let mut value = function(u, &mut gradient);

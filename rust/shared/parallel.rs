@@ -28,16 +28,16 @@ const TICK: Duration = Duration::from_millis(50);
 const MOST_LENT: usize = 256;
 
 /// A pool in the list of its size.
-struct Kept {
+struct PoolNode {
     pool: ThreadPool,
     /// Callers that have it.
     users: AtomicUsize,
     /// Pools of this size, with this one.
     count: usize,
-    older: Option<&'static Kept>,
+    older: Option<&'static PoolNode>,
 }
 
-static POOLS: [AtomicPtr<Kept>; MAX_THREADS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_THREADS];
+static POOLS: [AtomicPtr<PoolNode>; MAX_THREADS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_THREADS];
 
 /// Forgets every pool, for the child of a `fork`.
 pub fn forget_pools() {
@@ -61,7 +61,7 @@ pub fn available_threads() -> usize {
 }
 
 /// A pool that is the caller's until this is dropped.
-struct Lent(&'static Kept);
+struct Lent(&'static PoolNode);
 
 impl Drop for Lent {
     fn drop(&mut self) {
@@ -70,7 +70,7 @@ impl Drop for Lent {
 }
 
 /// A new pool at the head of its list, lent already; the head itself where that is to be shared, or there are no more threads.
-fn grown(threads: usize) -> Result<&'static Kept> {
+fn grown(threads: usize) -> Result<&'static PoolNode> {
     let slot = &POOLS[threads - 1];
     loop {
         let head = slot.load(Ordering::Acquire);
@@ -94,7 +94,7 @@ fn grown(threads: usize) -> Result<&'static Kept> {
             }
             (None, None) => unreachable!("the first pool of a size is always built"),
         };
-        let fresh = Box::into_raw(Box::new(Kept { pool, users: AtomicUsize::new(1), count, older }));
+        let fresh = Box::into_raw(Box::new(PoolNode { pool, users: AtomicUsize::new(1), count, older }));
         if slot.compare_exchange(head, fresh, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             // SAFETY: published just now, and never freed.
             return Ok(unsafe { &*fresh });

@@ -48,7 +48,7 @@ const ELEMENT_BYTES: u128 = 32;
 /// The name of the method.
 pub const INTEGERS: &str = "tree decomposition over the integers";
 /// What messages are made of: integers, or residues to verify them.
-pub trait Arithmetic {
+pub trait MessageArithmetic {
     /// A number that is not negative.
     type Number: Clone;
     /// A small number.
@@ -103,7 +103,7 @@ impl Natural {
 #[derive(Debug)]
 pub struct Naturals<'p>(pub &'p Progress);
 
-impl Arithmetic for Naturals<'_> {
+impl MessageArithmetic for Naturals<'_> {
     type Number = Natural;
 
     fn number(&self, value: u64) -> Natural {
@@ -142,7 +142,7 @@ impl Arithmetic for Naturals<'_> {
 #[derive(Debug)]
 pub struct Residues(pub Modulus);
 
-impl Arithmetic for Residues {
+impl MessageArithmetic for Residues {
     type Number = u64;
 
     fn number(&self, value: u64) -> u64 {
@@ -219,8 +219,8 @@ pub trait BagSum {
     /// The table of some children together, none or more.
     ///
     /// # Errors
-    /// As [`Arithmetic::product`].
-    fn table<A: Arithmetic>(
+    /// As [`MessageArithmetic::product`].
+    fn table<A: MessageArithmetic>(
         &self,
         arithmetic: &A,
         bag: &Bag<'_>,
@@ -230,8 +230,8 @@ pub trait BagSum {
     /// The message of the vertex from the table of its other children and the message of the heavy one, which it is linear in.
     ///
     /// # Errors
-    /// As [`Arithmetic::product`].
-    fn message<A: Arithmetic>(
+    /// As [`MessageArithmetic::product`].
+    fn message<A: MessageArithmetic>(
         &self,
         arithmetic: &A,
         bag: &Bag<'_>,
@@ -441,7 +441,12 @@ impl<S: BagSum> IntegerTree<S> {
     }
 
     /// The table of the children of a place that are not heavy.
-    fn others<A: Arithmetic>(&self, arithmetic: &A, bag: &Bag<'_>, progress: &Progress) -> Result<Vec<A::Number>> {
+    fn others<A: MessageArithmetic>(
+        &self,
+        arithmetic: &A,
+        bag: &Bag<'_>,
+        progress: &Progress,
+    ) -> Result<Vec<A::Number>> {
         let children = self.children(bag.place);
         let light = &children[..children.len().saturating_sub(1)];
         let messages =
@@ -452,7 +457,7 @@ impl<S: BagSum> IntegerTree<S> {
     }
 
     /// The message of a place, along the path of heavy children below it.
-    fn climbed<A: Arithmetic>(&self, arithmetic: &A, top: usize, progress: &Progress) -> Result<Vec<A::Number>> {
+    fn climbed<A: MessageArithmetic>(&self, arithmetic: &A, top: usize, progress: &Progress) -> Result<Vec<A::Number>> {
         let path = HeavyPath::new(self, top);
         path.climb(arithmetic, 0..path.places.len(), Vec::new(), progress)
     }
@@ -612,7 +617,7 @@ impl<'t, S: BagSum> HeavyPath<'t, S> {
     }
 
     /// The message at the upper end of a stretch, from the one below it.
-    fn climb<A: Arithmetic>(
+    fn climb<A: MessageArithmetic>(
         &self,
         arithmetic: &A,
         part: Range<usize>,
@@ -641,7 +646,7 @@ impl<'t, S: BagSum> HeavyPath<'t, S> {
         }
     }
 
-    fn step<A: Arithmetic>(
+    fn step<A: MessageArithmetic>(
         &self,
         arithmetic: &A,
         step: usize,
@@ -654,7 +659,7 @@ impl<'t, S: BagSum> HeavyPath<'t, S> {
     }
 
     /// The matrix of a stretch, which does not begin at the leaf.
-    fn matrix<A: Arithmetic>(
+    fn matrix<A: MessageArithmetic>(
         &self,
         arithmetic: &A,
         part: Range<usize>,
@@ -686,7 +691,7 @@ impl<'t, S: BagSum> HeavyPath<'t, S> {
 }
 
 impl<N: Clone> Matrix<N> {
-    fn times<A: Arithmetic<Number = N>>(&self, arithmetic: &A, message: &[N]) -> Result<Vec<N>> {
+    fn times<A: MessageArithmetic<Number = N>>(&self, arithmetic: &A, message: &[N]) -> Result<Vec<N>> {
         let mut sums = vec![arithmetic.number(0); self.rows];
         for (set, column) in &self.columns {
             if arithmetic.is_zero(&message[*set]) {

@@ -13,7 +13,7 @@
 //! scalar products of products of k tensors; this needs few digits and is done in doubles with a bound on their errors.
 
 use super::dense::{DenseMatrix, Real};
-use super::layers::{Activity, Exact, LayerLink, Layers, exact_dot};
+use super::layers::{Exact, LayerLink, LayerOperator, exact_dot};
 use super::model::{Rational, RowModel};
 use super::tensors::Tensors;
 use super::{saved, torus};
@@ -122,7 +122,7 @@ type Tori = BTreeMap<(usize, bool), Option<torus::LogTraces>>;
 /// [`Error::Domain`] if no gap below the largest eigenvalue can be proved, [`Error::Interrupted`].
 fn certify<T: Real>(
     model: &RowModel,
-    activity: &Activity,
+    activity: &Rational,
     tensors: &Tensors<T>,
     steps: u64,
     estimate: bool,
@@ -133,9 +133,9 @@ fn certify<T: Real>(
         return Err(no_gap(activity.value, "power steps found no trial vector", f64::NAN));
     }
     let exact: Vec<Exact> = tensors.steps.iter().map(|m| Exact::rounded(m, T::BITS)).collect();
-    let mut layers = vec![Layers::norm(model, activity), Layers::energy(model, activity)];
+    let mut layers = vec![LayerOperator::norm(model, activity), LayerOperator::energy(model, activity)];
     if !estimate && model.rings_bound {
-        layers.push(Layers::variance(model, activity));
+        layers.push(LayerOperator::variance(model, activity));
     }
     let mut found = Vec::new();
     let (mut slopes, mut second) = (Vec::new(), 0.0);
@@ -225,7 +225,7 @@ fn certify<T: Real>(
 }
 
 /// Power iteration from both sides.
-fn eigenvectors<T: Real>(operator: &Layers, tensors: &Tensors<T>, progress: &Progress) -> Result<CornerPair<T>> {
+fn eigenvectors<T: Real>(operator: &LayerOperator, tensors: &Tensors<T>, progress: &Progress) -> Result<CornerPair<T>> {
     let run = |transposed: bool| -> Result<Vec<DenseMatrix<T>>> {
         let mut vector = operator.start(&tensors.dimensions);
         normalize(&mut vector);
@@ -265,7 +265,7 @@ fn inner<T: Real>(a: &[DenseMatrix<T>], b: &[DenseMatrix<T>]) -> T {
 
 /// Encloses the largest eigenvalue, if it can be told from the others.
 fn enclose<T: Real>(
-    operator: &Layers,
+    operator: &LayerOperator,
     tensors: &[DenseMatrix<T>],
     exact: &[Exact],
     pair: &CornerPair<T>,
@@ -336,7 +336,7 @@ fn squares(vector: &[Exact]) -> BigUint {
 
 /// A radius s that holds all eigenvalues but one, and a bound on the resolvent outside.
 fn other_eigenvalues<T: Real>(
-    operator: &Layers,
+    operator: &LayerOperator,
     tensors: &[DenseMatrix<T>],
     pair: &CornerPair<T>,
     theta: f64,
@@ -405,17 +405,17 @@ fn doubles<T: Real>(matrix: &DenseMatrix<T>) -> DenseMatrix<f64> {
 
 /// Products of links: for each first and last state the weights of pairs of words of tensors.
 struct CornerPaths {
-    blocks: BTreeMap<(usize, usize), Block>,
+    blocks: BTreeMap<(usize, usize), WordPairs>,
 }
 
 /// A word of tensors on the left and one on the right.
 type Words = (Vec<usize>, Vec<usize>);
 
 /// The weight of each pair of words, and the most its terms can sum to in size.
-type Block = BTreeMap<Words, (f64, f64)>;
+type WordPairs = BTreeMap<Words, (f64, f64)>;
 
 impl CornerPaths {
-    fn new(operator: &Layers, lengths: &[f64]) -> Self {
+    fn new(operator: &LayerOperator, lengths: &[f64]) -> Self {
         let mut paths = Self { blocks: BTreeMap::new() };
         for link in &operator.links {
             let block = paths.blocks.entry((link.from, link.to)).or_default();
@@ -427,7 +427,7 @@ impl CornerPaths {
     }
 
     /// Adds a link at the end of each, unless there would be too many.
-    fn lengthen(&mut self, operator: &Layers, lengths: &[f64]) -> bool {
+    fn lengthen(&mut self, operator: &LayerOperator, lengths: &[f64]) -> bool {
         let mut longer = Self { blocks: BTreeMap::new() };
         let mut pairs = 0;
         for (&(first, last), block) in &self.blocks {
@@ -510,17 +510,17 @@ impl CornerPaths {
 /// The logarithmic derivative of an operator's largest eigenvalue by the activity, the tensors held fast.
 ///
 /// Rayleigh's quotient does not move with the best tensors to first order, so that this is also its derivative.
-fn slope<T: Real>(operator: &Layers, tensors: &[DenseMatrix<T>], pair: &CornerPair<T>) -> f64 {
+fn slope<T: Real>(operator: &LayerOperator, tensors: &[DenseMatrix<T>], pair: &CornerPair<T>) -> f64 {
     let scaled = |link: &LayerLink| LayerLink { weight: link.weight * link.slope, ..link.clone() };
     let links = operator.links.iter().filter(|link| link.slope != 0.0).map(scaled).collect();
-    let sloped = Layers { links, ..operator.clone() };
-    let part = |layers: &Layers| inner(&pair.left, &layers.apply(tensors, &pair.right));
+    let sloped = LayerOperator { links, ..operator.clone() };
+    let part = |layers: &LayerOperator| inner(&pair.left, &layers.apply(tensors, &pair.right));
     (part(&sloped) / part(operator)).double()
 }
 
 /// The second eigenvalue over the first, in size.
 fn decay<T: Real>(
-    operator: &Layers,
+    operator: &LayerOperator,
     tensors: &[DenseMatrix<T>],
     pair: &CornerPair<T>,
     progress: &Progress,
@@ -617,7 +617,7 @@ pub struct Goal {
 ///
 /// # Errors
 /// As [`certify`], if the first round proves nothing.
-pub fn bounds(model: &RowModel, activity: &Activity, goal: &Goal, progress: &Progress) -> Result<Vec<CornerBounds>> {
+pub fn bounds(model: &RowModel, activity: &Rational, goal: &Goal, progress: &Progress) -> Result<Vec<CornerBounds>> {
     let mut job = CornerJob::new(model, goal);
     job.run(model, activity, goal, None, progress)?;
     Ok(job.found)
@@ -629,7 +629,7 @@ pub fn bounds(model: &RowModel, activity: &Activity, goal: &Goal, progress: &Pro
 /// As [`bounds`], and [`Error::File`] if the checkpoint cannot be used.
 pub fn bounds_kept(
     model: &RowModel,
-    activity: &Activity,
+    activity: &Rational,
     goal: &Goal,
     path: &Path,
     interval: Option<Duration>,
@@ -701,7 +701,7 @@ impl CornerJob {
     pub fn run(
         &mut self,
         model: &RowModel,
-        activity: &Activity,
+        activity: &Rational,
         goal: &Goal,
         mut checkpoint: Option<&mut Checkpoint>,
         progress: &Progress,
@@ -826,8 +826,8 @@ mod tests {
     use super::*;
     use crate::lattices::NamedLattice;
 
-    fn activity(numerator: u32, denominator: u32) -> Activity {
-        Activity {
+    fn activity(numerator: u32, denominator: u32) -> Rational {
+        Rational {
             numerator: numerator.into(),
             denominator: denominator.into(),
             value: f64::from(numerator) / f64::from(denominator),
@@ -874,8 +874,11 @@ mod tests {
             weight: 1.0,
             slope: 0.0,
         };
-        let operator =
-            Layers { states: vec![(0, 0)], links: (0..14).map(link).collect(), denominator: BigUint::from(1u32) };
+        let operator = LayerOperator {
+            states: vec![(0, 0)],
+            links: (0..14).map(link).collect(),
+            denominator: BigUint::from(1u32),
+        };
         let number = 1.0 + 243.0 / 1024.0;
         let tensors = vec![DenseMatrix { rows: 1, cols: 1, data: vec![number] }; 9];
         let mut paths = CornerPaths::new(&operator, &[number; 9]);

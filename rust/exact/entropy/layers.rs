@@ -41,7 +41,7 @@ pub struct LayerLink {
 
 /// An operator on matrices.
 #[derive(Clone, Debug)]
-pub struct Layers {
+pub struct LayerOperator {
     /// The sectors on the two sides of each state.
     pub states: Vec<(usize, usize)>,
     /// The links.
@@ -49,9 +49,6 @@ pub struct Layers {
     /// The denominator of the weights.
     pub denominator: BigUint,
 }
-
-/// The weight of an occupied site.
-pub type Activity = Rational;
 
 /// Names of states in the order they are met.
 struct LayerStates {
@@ -67,7 +64,7 @@ impl LayerStates {
     }
 }
 
-impl Layers {
+impl LayerOperator {
     fn new(states: LayerStates, mut links: Vec<LayerLink>, denominator: BigUint) -> Self {
         // A state that nothing enters, or that leads nowhere, adds nothing to a trace.
         loop {
@@ -90,7 +87,7 @@ impl Layers {
     }
 
     /// The operator of `<phi, phi>`.
-    pub fn norm(model: &RowModel, z: &Activity) -> Self {
+    pub fn norm(model: &RowModel, z: &Rational) -> Self {
         let mut states = LayerStates { names: Vec::new() };
         let (multiple, _) = model.row_multiples();
         let links = model.steps.iter().enumerate().map(|(i, step)| {
@@ -109,7 +106,7 @@ impl Layers {
     }
 
     /// The operator of `<phi, H phi>`.
-    pub fn energy(model: &RowModel, z: &Activity) -> Self {
+    pub fn energy(model: &RowModel, z: &Rational) -> Self {
         let mut states = LayerStates { names: Vec::new() };
         let mut links = Vec::new();
         for entry in &model.entries {
@@ -130,7 +127,7 @@ impl Layers {
     }
 
     /// The operator of `|H phi|^2`.
-    pub fn variance(model: &RowModel, z: &Activity) -> Self {
+    pub fn variance(model: &RowModel, z: &Rational) -> Self {
         let mut states = LayerStates { names: Vec::new() };
         let mut links = Vec::new();
         let (_, multiple) = model.row_multiples();
@@ -266,7 +263,7 @@ fn lying<'a>(
 }
 
 /// The weight of an entry times `b^g` and the denominators of pairs, as a double, and its logarithmic derivative.
-fn tensor_weight(model: &RowModel, entry: &Entry, z: &Activity) -> (BigUint, f64, f64) {
+fn tensor_weight(model: &RowModel, entry: &Entry, z: &Rational) -> (BigUint, f64, f64) {
     let (degree, powers) = (model.degree(), || (0u32..).zip(&entry.weight));
     let exact: BigUint = powers().map(|(k, c)| &c.numerator * z.numerator.pow(k) * z.denominator.pow(degree - k)).sum();
     let pair = model.pair.numerator.pow(entry.pairs) * model.pair.denominator.pow(model.most_pairs() - entry.pairs);

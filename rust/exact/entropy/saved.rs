@@ -5,7 +5,7 @@
 
 use super::corner::{CornerBounds, CornerJob, Goal, Trial};
 use super::dense::DenseMatrix;
-use super::layers::{Activity, Exact};
+use super::layers::Exact;
 use super::model::{Rational, RowModel};
 use super::tensors::{Environment, Tensors};
 use crate::counting::checkpoint::fingerprint;
@@ -13,14 +13,14 @@ use crate::numeric::double_double::DoubleDouble;
 use num_bigint::{BigInt, BigUint, Sign};
 
 /// A value that is a sequence of words.
-trait Saved: Sized {
+trait AsWords: Sized {
     /// Adds its words.
     fn put(&self, words: &mut Vec<u64>);
     /// Takes it from the front, if it is there.
     fn take(rest: &mut &[u64]) -> Option<Self>;
 }
 
-impl Saved for u64 {
+impl AsWords for u64 {
     fn put(&self, words: &mut Vec<u64>) {
         words.push(*self);
     }
@@ -33,14 +33,14 @@ impl Saved for u64 {
 /// Values that go as another.
 macro_rules! saved_as {
     ($($kind:ty: |$value:ident| $put:expr, |$word:ident: $other:ty| $take:expr;)*) => {$(
-        impl Saved for $kind {
+        impl AsWords for $kind {
             fn put(&self, words: &mut Vec<u64>) {
                 let $value = self;
-                <$other as Saved>::put(&$put, words);
+                <$other as AsWords>::put(&$put, words);
             }
 
             fn take(rest: &mut &[u64]) -> Option<Self> {
-                let $word = <$other as Saved>::take(rest)?;
+                let $word = <$other as AsWords>::take(rest)?;
                 $take
             }
         }
@@ -58,7 +58,7 @@ saved_as! {
     };
 }
 
-impl<T: Saved> Saved for Vec<T> {
+impl<T: AsWords> AsWords for Vec<T> {
     fn put(&self, words: &mut Vec<u64>) {
         self.len().put(words);
         self.iter().for_each(|x| x.put(words));
@@ -70,7 +70,7 @@ impl<T: Saved> Saved for Vec<T> {
     }
 }
 
-impl<T: Saved> Saved for Option<T> {
+impl<T: AsWords> AsWords for Option<T> {
     fn put(&self, words: &mut Vec<u64>) {
         u64::from(self.is_some()).put(words);
         self.iter().for_each(|x| x.put(words));
@@ -81,7 +81,7 @@ impl<T: Saved> Saved for Option<T> {
     }
 }
 
-impl<T: Saved> Saved for [T; 2] {
+impl<T: AsWords> AsWords for [T; 2] {
     fn put(&self, words: &mut Vec<u64>) {
         self.iter().for_each(|x| x.put(words));
     }
@@ -95,13 +95,13 @@ impl<T: Saved> Saved for [T; 2] {
 macro_rules! saved_by_fields {
     ($($kind:ty { $($field:ident),* })*) => {$(saved_by_fields!(@ [] $kind { $($field),* });)*};
     (@ [$($of:ident)?] $kind:ty { $($field:ident),* }) => {
-        impl$(<$of: Saved>)? Saved for $kind {
+        impl$(<$of: AsWords>)? AsWords for $kind {
             fn put(&self, words: &mut Vec<u64>) {
                 $(self.$field.put(words);)*
             }
 
             fn take(rest: &mut &[u64]) -> Option<Self> {
-                Some(Self { $($field: Saved::take(rest)?),* })
+                Some(Self { $($field: AsWords::take(rest)?),* })
             }
         }
     };
@@ -121,7 +121,7 @@ saved_by_fields!(@ [T] DenseMatrix<T> { rows, cols, data });
 saved_by_fields!(@ [T] Environment<T> { former, roots });
 saved_by_fields!(@ [T] Tensors<T> { steps, dimensions, spectrum, moved, environment });
 
-impl Saved for Trial {
+impl AsWords for Trial {
     fn put(&self, words: &mut Vec<u64>) {
         let (double, precise) = match self {
             Self::Double(tensors) => (Some(tensors), None),
@@ -132,7 +132,7 @@ impl Saved for Trial {
     }
 
     fn take(rest: &mut &[u64]) -> Option<Self> {
-        match (Saved::take(rest)?, Saved::take(rest)?) {
+        match (AsWords::take(rest)?, AsWords::take(rest)?) {
             (Some(tensors), None) => Some(Self::Double(tensors)),
             (None, Some(tensors)) => Some(Self::Precise(tensors)),
             _ => None,
@@ -161,7 +161,7 @@ impl CornerJob {
 }
 
 /// What tells a job from others: the operator, its weights, and how far it is to go.
-pub fn job_fingerprint(model: &RowModel, activity: &Activity, goal: &Goal) -> u64 {
+pub fn job_fingerprint(model: &RowModel, activity: &Rational, goal: &Goal) -> u64 {
     let mut words = Vec::new();
     for weight in [activity, &model.pair] {
         weight.put(&mut words);
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn a_job_is_what_its_words_say_and_damaged_words_are_none() {
         let model = RowModel::new(&NamedLattice::named("kagome").unwrap().row_tensors[0]);
-        let activity = Activity { numerator: 3u32.into(), denominator: 2u32.into(), value: 1.5 };
+        let activity = Rational { numerator: 3u32.into(), denominator: 2u32.into(), value: 1.5 };
         let goal = Goal {
             gap: 1e-30,
             bond_dimension: None,

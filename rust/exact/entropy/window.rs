@@ -26,7 +26,7 @@ pub struct WindowCell {
 }
 
 /// Which cells come later: those with a positive first coordinate in this basis, or with zero and a positive second one.
-pub type Order = [[i64; 2]; 2];
+pub type CellOrder = [[i64; 2]; 2];
 
 /// What a window proves.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,13 +61,13 @@ const SMALLEST: f64 = 1e-250;
 /// The sites of a lattice from a cell on.
 struct Later<'a> {
     cell: &'a WindowCell,
-    order: Order,
+    order: CellOrder,
     near: Vec<Vec<Site>>,
     unit: f64,
 }
 
 impl<'a> Later<'a> {
-    fn new(cell: &'a WindowCell, order: Order) -> Self {
+    fn new(cell: &'a WindowCell, order: CellOrder) -> Self {
         let mut near = vec![Vec::new(); cell.positions.len()];
         for &(u, v, i, j) in &cell.bonds {
             near[u].push((i, j, v));
@@ -205,7 +205,7 @@ impl WindowTable {
 /// [`Error::Interrupted`].
 pub fn window_bounds(
     cell: &WindowCell,
-    order: Order,
+    order: CellOrder,
     activity: f64,
     width: usize,
     states: usize,
@@ -291,7 +291,7 @@ pub fn window_bounds(
 mod tests {
     use super::*;
 
-    const ORDERS: [Order; 4] = [[[1, 0], [0, 1]], [[0, 1], [1, 0]], [[-1, 0], [0, -1]], [[1, 1], [1, 0]]];
+    const ORDERS: [CellOrder; 4] = [[[1, 0], [0, 1]], [[0, 1], [1, 0]], [[-1, 0], [0, -1]], [[1, 1], [1, 0]]];
 
     fn square() -> WindowCell {
         let bonds = vec![(0, 0, 1, 0), (0, 0, 0, 1)];

@@ -79,10 +79,10 @@ pub struct RowTensor {
     /// The theorem by which even rings bound the constant from above, if there is one.
     pub theorem: Option<&'static str>,
     /// The weight, a polynomial in the activity.
-    pub weight: Weight,
+    pub weight: TensorWeight,
 }
 
-type Weight = fn(usize, usize, usize, usize) -> [u64; 4];
+type TensorWeight = fn(usize, usize, usize, usize) -> [u64; 4];
 
 /// A row without anything, for others to fill.
 const ROW: NamedLattice = NamedLattice {
@@ -106,16 +106,16 @@ const MIRRORS: Mirrors = Mirrors { cell: [1.0, 1.0], sites: &[], lengths: &[1.0]
 const SITE: &[u32] = &[0, 1];
 const LINK: &[u32] = &[0, 1, 1];
 
-const fn face(sites: u32, occupied: &'static [u32], weight: Weight) -> RowTensor {
+const fn face(sites: u32, occupied: &'static [u32], weight: TensorWeight) -> RowTensor {
     RowTensor { face: true, half: false, pairs: false, sites, occupied, theorem: Some("E"), weight }
 }
 
-const fn vertex(sites: u32, occupied: &'static [u32], weight: Weight) -> RowTensor {
+const fn vertex(sites: u32, occupied: &'static [u32], weight: TensorWeight) -> RowTensor {
     RowTensor { half: true, ..row(sites, occupied, weight) }
 }
 
 /// A vertex model whose next row lies straight below.
-const fn row(sites: u32, occupied: &'static [u32], weight: Weight) -> RowTensor {
+const fn row(sites: u32, occupied: &'static [u32], weight: TensorWeight) -> RowTensor {
     RowTensor { face: false, ..face(sites, occupied, weight) }
 }
 

@@ -185,7 +185,7 @@ const fn most<A: Arithmetic>() -> u32 {
 }
 
 /// The places of a group in memory.
-struct Group<E> {
+struct TileGroup<E> {
     none: *mut E,
     carried: *mut E,
     unit: usize,
@@ -254,7 +254,7 @@ impl<E> ColumnTile<'_, E> {
 
     /// Visits the groups of `words` words in the first vectors.
     #[inline(always)]
-    unsafe fn groups(&self, operation: ColumnPass, words: usize, vectors: usize, visit: impl Fn(Group<E>)) {
+    unsafe fn groups(&self, operation: ColumnPass, words: usize, vectors: usize, visit: impl Fn(TileGroup<E>)) {
         let ColumnPass { unit, start, len, .. } = operation;
         for vector in 0..vectors {
             for block in (start..start + len).step_by(words * unit) {
@@ -263,7 +263,7 @@ impl<E> ColumnTile<'_, E> {
                     unsafe {
                         let none = self.vectors.none.add(vector * self.vectors.none_stride + block + i);
                         let carried = self.vectors.carried.add(vector * self.vectors.carried_stride + block / 2 + i);
-                        visit(Group { none, carried, unit });
+                        visit(TileGroup { none, carried, unit });
                     }
                 }
             }
@@ -280,7 +280,7 @@ impl<E> ColumnTile<'_, E> {
     }
 }
 
-impl<E> Group<E> {
+impl<E> TileGroup<E> {
     #[inline(always)]
     unsafe fn load<A: Arithmetic<Element = E>, const N: usize>(
         a: A,

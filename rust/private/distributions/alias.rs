@@ -52,10 +52,10 @@ pub struct AliasTable {
 }
 
 /// A cell of an alias table: the threshold below which the rest of a word keeps the cell's own outcome, and the outcomes.
-pub(super) type Cell = (u64, [i16; 2]);
+pub(super) type AliasCell = (u64, [i16; 2]);
 
 /// The alias table for weights of any sum: the bits that name a cell, of which there is a power of two, and the cells.
-pub(super) fn alias_cells(weights: &[f64], outcome: impl Fn(usize) -> i16) -> (u32, Vec<Cell>) {
+pub(super) fn alias_cells(weights: &[f64], outcome: impl Fn(usize) -> i16) -> (u32, Vec<AliasCell>) {
     let bits = weights.len().next_power_of_two().trailing_zeros();
     let size = 1usize << bits;
     let value = |i: usize| outcome(i.min(weights.len() - 1));
@@ -81,7 +81,7 @@ pub(super) fn alias_cells(weights: &[f64], outcome: impl Fn(usize) -> i16) -> (u
 
 /// The outcome of a word.
 #[inline]
-pub(super) fn alias_outcome(cells: &[Cell], bits: u32, word: u64) -> i16 {
+pub(super) fn alias_outcome(cells: &[AliasCell], bits: u32, word: u64) -> i16 {
     let (cell, rest) = if bits == 0 { (0, word) } else { (word >> (64 - bits), word << bits) };
     let (threshold, [own, other]) = cells[cell as usize];
     if rest < threshold { own } else { other }
@@ -91,7 +91,7 @@ pub(super) fn alias_outcome(cells: &[Cell], bits: u32, word: u64) -> i16 {
 #[derive(Debug)]
 struct Remainder {
     bits: u32,
-    cells: Vec<Cell>,
+    cells: Vec<AliasCell>,
 }
 
 impl Remainder {

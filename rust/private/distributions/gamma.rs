@@ -78,7 +78,7 @@ pub fn draw_log(shape: f64, rng: &mut (impl RandomSource + rand_core::Rng)) -> f
     Gamma::new(shape + 1.0).draw(rng).ln() - exponential / shape
 }
 
-/// Strips of a [`Table`], those below its tails among them: what is looked up of them stays in the nearest cache.
+/// Strips of a [`ShapeTable`], those below its tails among them: what is looked up of them stays in the nearest cache.
 const STRIPS: usize = 1024;
 
 /// Draws of one shape, by the logarithm t of the draw: its density exp(r t - e^t) is log-concave, with its mode at ln r.
@@ -90,7 +90,7 @@ const STRIPS: usize = 1024;
 /// Sources: J. H. Ahrens, U. Dieter (1989), An alternative approach to sampling with tables (strips); L. Devroye (1986), chapter VII
 /// (log-concave densities).
 #[derive(Clone, Debug)]
-pub struct Table {
+pub struct ShapeTable {
     shape: f64,
     /// Its logarithm.
     mode: f64,
@@ -104,7 +104,7 @@ pub struct Table {
 /// The tails are the first strips.
 const TAILS: u64 = 2;
 
-impl Table {
+impl ShapeTable {
     /// The table of a shape, if it is neither so small nor so large that its strips would be bad.
     pub fn new(shape: f64) -> Option<Self> {
         if !(0.02..=1e3).contains(&shape) {
@@ -209,7 +209,7 @@ fn exponentials(logs: &mut [f64]) {
 
 /// Logarithms of draws that a table keeps at once; which are not, and how many.
 struct Strips<'a> {
-    table: &'a Table,
+    table: &'a ShapeTable,
     words: &'a [[u64; BATCH]; 2],
     draws: &'a mut [f64],
     others: &'a mut [u32; BATCH],
@@ -258,9 +258,9 @@ const BATCH: usize = 256;
 /// A draw of rate one for each shape > 0; words are taken as they come, so equal shapes and words give equal draws.
 pub fn draw_many(level: Level, shapes: &[f64], words: &mut RowWords, draws: &mut [f64]) {
     let mut batch =
-        Batch { words: [0; 3 * BATCH], place: [0; BATCH], d: [0.0; BATCH], c: [0.0; BATCH], z: [0.0; BATCH] };
+        ProposalBatch { words: [0; 3 * BATCH], place: [0; BATCH], d: [0.0; BATCH], c: [0.0; BATCH], z: [0.0; BATCH] };
     for (shapes, draws) in shapes.chunks(BATCH).zip(draws.chunks_mut(BATCH)) {
-        let Batch { words: own, d, c, place, .. } = &mut batch;
+        let ProposalBatch { words: own, d, c, place, .. } = &mut batch;
         at_level!(level, start(shapes, (d, c), draws));
         if shapes.iter().any(|&shape| shape < 1.0) {
             words.fill(&mut own[..shapes.len()]);
@@ -282,7 +282,7 @@ fn pairs_of(waiting: usize) -> usize {
 }
 
 /// Entry i of a batch waits for a proposal that is kept, of constants d and c; `place` is where its draw is.
-struct Batch {
+struct ProposalBatch {
     /// Halves of a word for each pair of normals, r before t, and a word for each proposal.
     words: [u64; 3 * BATCH],
     place: [u32; BATCH],
@@ -312,7 +312,7 @@ fn lower(shapes: &[f64], words: &[u64], draws: &mut [f64]) {
 
 /// A proposal for each entry that waits; how many wait on, in front.
 #[inline(always)]
-fn propose(Batch { words, place, d, c, z }: &mut Batch, waiting: usize, draws: &mut [f64]) -> usize {
+fn propose(ProposalBatch { words, place, d, c, z }: &mut ProposalBatch, waiting: usize, draws: &mut [f64]) -> usize {
     let half = pairs_of(waiting);
     let (first, rest) = words.split_at(half);
     let (second, rest) = rest.split_at(half);
@@ -447,7 +447,7 @@ pub(crate) mod tests {
     fn draws_of_a_table_have_their_law_at_every_level() {
         // As above, each shape beside its successor in the row: 2.693 at 1e-6.
         for (row, shape) in [0.02, 0.05, 0.3, 1.0, 1.7, 12.0, 1000.0].into_iter().enumerate() {
-            let table = Table::new(shape).unwrap();
+            let table = ShapeTable::new(shape).unwrap();
             let draws = |level| {
                 let (mut words, mut draws) = (RowWords::new(level, [3, 5], 5, 0, row as u64), vec![-1.0; 100_003]);
                 table.draw_many(level, &mut words, &mut draws);
@@ -462,7 +462,7 @@ pub(crate) mod tests {
             let kept: f64 = table.kept.iter().map(|kept| kept.max(0.0)).sum();
             assert!(kept > 0.97 * STRIPS as f64, "{shape}: {kept}");
         }
-        assert!(Table::new(0.019).is_none() && Table::new(1001.0).is_none());
+        assert!(ShapeTable::new(0.019).is_none() && ShapeTable::new(1001.0).is_none());
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub struct Group<'a> {
 }
 
 /// The draws of a row: writes the counts of the cells of the groups.
-pub struct Draws<'a, I> {
+pub struct TwoPieceDraws<'a, I> {
     /// The groups.
     pub groups: I,
     /// The rates of all columns.
@@ -59,7 +59,7 @@ pub struct Draws<'a, I> {
     pub left_over: &'a mut Vec<u32>,
 }
 
-impl<'g, I: Iterator<Item = Group<'g>>> FloatWork for Draws<'_, I> {
+impl<'g, I: Iterator<Item = Group<'g>>> FloatWork for TwoPieceDraws<'_, I> {
     type Output = ();
 
     #[inline(always)]
@@ -144,7 +144,10 @@ mod tests {
         let mut words = RowWords::new(level, [17, 9], 5, 0, row);
         let groups = std::iter::once(Group { released, columns: &columns });
         let (words, counts_of) = (&mut words, &mut counts[..]);
-        float_work(level, Draws { groups, rates: &rates, alpha, words, counts: counts_of, left_over: &mut left_over });
+        float_work(
+            level,
+            TwoPieceDraws { groups, rates: &rates, alpha, words, counts: counts_of, left_over: &mut left_over },
+        );
         (counts, left_over)
     }
 

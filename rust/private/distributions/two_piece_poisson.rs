@@ -354,7 +354,7 @@ fn by_proposal(rate: f64, alpha: f64, beyond: impl Fn(f64) -> f64, rng: &mut imp
 }
 
 /// One side of the hat around the joint: 1 up to `flat` steps from it, then a geometric tail.
-struct Side {
+struct HatSide {
     flat: f64,
     /// ln of the hat at the first step of the tail, and its fall per step.
     log_first: f64,
@@ -363,7 +363,7 @@ struct Side {
     tail: f64,
 }
 
-impl Side {
+impl HatSide {
     /// `log(j)` is the log-mass j steps away, `fall(j) = log(j) - log(j + 1)`; the tangent touches at j.
     fn new(touch: f64, log: impl Fn(f64) -> f64, fall: impl Fn(f64) -> f64) -> Self {
         let (height, fall) = (log(touch), fall(touch));
@@ -383,8 +383,8 @@ fn around_joint(joint: f64, down: f64, up: f64, rng: &mut impl RandomSource) -> 
     let reach = |slope: f64| (2.0 / (slope + (slope * slope + 2.0 / joint).sqrt())).ceil();
     let left = reach(log_down.max(0.0)).min(joint);
     let right = reach((-log_up).max(0.0));
-    let lower = Side::new(left, |j| log_at(-j), |j| (down / (joint - j)).ln());
-    let upper = Side::new(right, log_at, |j| ((joint + j + 1.0) / up).ln());
+    let lower = HatSide::new(left, |j| log_at(-j), |j| (down / (joint - j)).ln());
+    let upper = HatSide::new(right, log_at, |j| ((joint + j + 1.0) / up).ln());
     let center = lower.flat + 1.0 + upper.flat;
     let total = center + lower.tail + upper.tail;
     loop {

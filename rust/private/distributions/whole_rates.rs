@@ -6,7 +6,7 @@
 //!
 //! Sources: as of the tables of one law, in `alias`.
 
-use super::alias::{Cell, alias_cells, alias_outcome};
+use super::alias::{AliasCell, alias_cells, alias_outcome};
 use super::poisson::Poisson;
 use super::sums::Shape;
 use std::sync::LazyLock;
@@ -24,7 +24,7 @@ const LEAST: f64 = 8.5e-22;
 pub struct WholeRates {
     /// Where a rate's cells begin, and the bits that name one: those of the rates 1, 2, ... and then those of the multiples.
     tables: [(u32, u32); STEP + MULTIPLES],
-    cells: Vec<Cell>,
+    cells: Vec<AliasCell>,
 }
 
 /// The only ones.

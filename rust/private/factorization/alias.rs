@@ -11,7 +11,7 @@ use crate::parallel;
 
 /// One place of a table.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct AliasSlot {
     threshold: u64,
     alias: u32,
 }
@@ -19,7 +19,7 @@ struct Place {
 /// A table per component over the rows of a matrix.
 #[derive(Clone, Debug, Default)]
 pub struct Aliases {
-    places: Vec<Place>,
+    places: Vec<AliasSlot>,
     cols: usize,
     /// The sum of each component.
     pub sums: Vec<f64>,
@@ -30,7 +30,7 @@ impl Aliases {
     pub fn new(matrix: &FactorMatrix, sums: Vec<f64>) -> Self {
         let cols = matrix.rows;
         let transposed = matrix.transposed();
-        let mut places = vec![Place::default(); cols * matrix.width];
+        let mut places = vec![AliasSlot::default(); cols * matrix.width];
         let tables = parallel::pieces(
             &mut places,
             cols.max(1),
@@ -59,7 +59,7 @@ const TWO_TO_64: f64 = 18_446_744_073_709_551_616.0;
 ///
 /// Two fingers walk over the columns, one on those of less than the mean weight and one on the others: a light column is filled
 /// up by the heavy one, and a heavy one that falls to the mean or below it by the next heavy one.
-fn fill(table: &mut [Place], weights: &[f64], sum: f64) {
+fn fill(table: &mut [AliasSlot], weights: &[f64], sum: f64) {
     if sum <= 0.0 || sum.is_nan() {
         return;
     }
@@ -70,20 +70,20 @@ fn fill(table: &mut [Place], weights: &[f64], sum: f64) {
     // What is left at the end is one up to rounding; a column of no weight must not be among it.
     let whole = |v: usize| {
         let alias = if weights[v] > 0.0 { v } else { heaviest(weights) };
-        Place { threshold: if alias == v { u64::MAX } else { 0 }, alias: alias as u32 }
+        AliasSlot { threshold: if alias == v { u64::MAX } else { 0 }, alias: alias as u32 }
     };
     let (mut light, mut heavy) = (light_from(0), heavy_from(0));
     let mut rest = if heavy < cols { weights[heavy] * scale } else { 0.0 };
     while heavy < cols {
         if rest > 1.0 && light < cols {
             let weight = weights[light] * scale;
-            table[light] = Place { threshold: (weight * TWO_TO_64) as u64, alias: heavy as u32 };
+            table[light] = AliasSlot { threshold: (weight * TWO_TO_64) as u64, alias: heavy as u32 };
             rest -= 1.0 - weight;
             light = light_from(light + 1);
         } else {
             let next = heavy_from(heavy + 1);
             let threshold = (rest * TWO_TO_64) as u64;
-            table[heavy] = if next < cols { Place { threshold, alias: next as u32 } } else { whole(heavy) };
+            table[heavy] = if next < cols { AliasSlot { threshold, alias: next as u32 } } else { whole(heavy) };
             rest = if next < cols { weights[next] * scale - (1.0 - rest.min(1.0)) } else { 0.0 };
             heavy = next;
         }

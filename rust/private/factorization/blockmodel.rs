@@ -22,7 +22,7 @@ pub struct Blockmodel {
 
 /// What of a pair (i, j) is the actor's own place.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum PairEnd {
     Sender,
     Receiver,
 }
@@ -32,34 +32,34 @@ impl Blockmodel {
     fn exposure_of_actor(&self, layout: &Layout, actor: usize, factors: &Factors, sums: &[f64], out: &mut [f64]) {
         let (members, blocks) = (&factors[0], &factors[1]);
         // The sum of T_j over those an actor is observed with: over all, less the actor itself and the pairs held out.
-        let others = |side: Side| {
+        let others = |side: PairEnd| {
             let mut others: Vec<f64> = sums.iter().zip(members.row(actor)).map(|(sum, own)| sum - own).collect();
-            let mut take = |side: Side| {
-                let cells = layout.held[usize::from(side == Side::Receiver)].at(actor);
+            let mut take = |side: PairEnd| {
+                let cells = layout.held[usize::from(side == PairEnd::Receiver)].at(actor);
                 for &cell in cells {
                     let (i, j) = layout.cell(cell);
-                    let other = if side == Side::Sender { j } else { i };
+                    let other = if side == PairEnd::Sender { j } else { i };
                     others.iter_mut().zip(members.row(other)).for_each(|(sum, x)| *sum -= x);
                 }
                 cells.len()
             };
             let mut taken = take(side);
             if self.undirected {
-                taken += take(Side::Receiver);
+                taken += take(PairEnd::Receiver);
             }
             // Where nobody is left the sum is zero, and nothing that rounding leaves of a difference.
             let nobody = taken + 1 == layout.rows;
             others.iter_mut().for_each(|x| *x = if nobody { 0.0 } else { x.max(0.0) });
             others
         };
-        let sent = others(Side::Sender);
+        let sent = others(PairEnd::Sender);
         out.fill(0.0);
         for (c, out) in out[..layout.width].iter_mut().enumerate() {
             *out = blocks.row(c).iter().zip(&sent).map(|(p, t)| p * t).sum();
         }
         // As receiver the actor has the component of the columns: P_dc in place of P_cd.
         if !self.undirected {
-            let received = others(Side::Receiver);
+            let received = others(PairEnd::Receiver);
             for (d, &weight) in received[..layout.width].iter().enumerate() {
                 for (c, out) in out[..layout.width].iter_mut().enumerate() {
                     *out += blocks.row(d)[c] * weight;

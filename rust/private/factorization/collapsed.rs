@@ -85,7 +85,7 @@ impl FloatWork for CollapsedRow<'_> {
         }
         let observed = positive.others.observed + positive.len();
         let mut distance = positive.others.distance;
-        let mut logs = Logarithms { sum: 0.0, product: f.splat(1.0) };
+        let mut logs = LogProducts { sum: 0.0, product: f.splat(1.0) };
         let coefficients = &*COEFFICIENTS;
         // Where 1/alpha is beyond a double, no cell is short.
         let inverse = 1.0 / alpha;
@@ -192,12 +192,12 @@ fn power<F: Floats>(f: F, x: F::Eight, n: usize) -> F::Eight {
 }
 
 /// A sum of logarithms, taken of eight products.
-struct Logarithms<E> {
+struct LogProducts<E> {
     sum: f64,
     product: E,
 }
 
-impl<E: Copy> Logarithms<E> {
+impl<E: Copy> LogProducts<E> {
     /// Adds the logarithms of numbers between 1 and 1e145.
     #[inline(always)]
     fn add<F: Floats<Eight = E>>(&mut self, f: F, factors: E) {

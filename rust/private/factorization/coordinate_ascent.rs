@@ -17,7 +17,7 @@
 //! Source: variational paper of A. Schein et al.; corrections derived in `docs/mathematics/factorization.md`.
 
 pub use super::gammas::Gammas;
-pub use super::published::{Augmentation, Noise};
+pub use super::published::{Augmentation, NoiseCounts};
 
 use super::cp;
 use super::dirichlet;
@@ -54,7 +54,7 @@ pub struct CoordinateAscent {
     /// The factors whose priors are learnt, and what has a rate of its own.
     learnt: (Vec<usize>, Rates),
     /// Expected noise by the augmentation; of overdispersed counts E e and E e - E ln e of their multipliers.
-    noise: Vec<Noise>,
+    noise: Vec<NoiseCounts>,
     bounds: Vec<f64>,
     iteration: usize,
 }
@@ -206,7 +206,7 @@ impl CoordinateAscent {
     }
 
     /// The expected counts of noise of each cell, where the augmentation keeps them.
-    pub fn noise(&self) -> &[Noise] {
+    pub fn noise(&self) -> &[NoiseCounts] {
         &self.noise
     }
 
@@ -214,7 +214,7 @@ impl CoordinateAscent {
     ///
     /// # Errors
     /// [`Error::Shape`]; [`Error::Domain`] for a count that is negative or not finite.
-    pub fn set_noise(&mut self, noise: Vec<Noise>) -> Result<()> {
+    pub fn set_noise(&mut self, noise: Vec<NoiseCounts>) -> Result<()> {
         if noise.len() != self.noise.len() {
             let (expected, found) = (format!("({},)", self.noise.len()), format!("({},)", noise.len()));
             return Err(Error::Shape { name: "noise", expected, found });
@@ -407,7 +407,7 @@ impl CoordinateAscent {
     }
 
     /// Passes over all cells at the optimal law of their counts: what is wanted of them, and the new noise.
-    fn pass(&self, wanted: PassOutput, threads: usize, progress: &Progress) -> Result<(Sums, Vec<Noise>)> {
+    fn pass(&self, wanted: PassOutput, threads: usize, progress: &Progress) -> Result<(Sums, Vec<NoiseCounts>)> {
         let Self { table, model, geometric, augmentation, .. } = self;
         let published = (*augmentation == Augmentation::Published).then(|| moments(&self.factors));
         let mut input = PassInput::new(table, model, geometric, (*augmentation, published), wanted);

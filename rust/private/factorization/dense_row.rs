@@ -11,12 +11,12 @@ use super::allocation::{Allocation, Ratios};
 use super::dispersion::RowShapes;
 use super::negative_binomial::{Masses, draw};
 use super::negative_binomial_cells::{
-    Beyond, CoefficientRatios, Draws as DrawsOverdispersed, search_many, uniform_of, unsettled,
+    Beyond, CoefficientRatios, NegativeBinomialDraws, search_many, uniform_of, unsettled,
 };
 use super::positive_cells::RowCells;
 use super::row::{HELD_OUT, Row};
 use super::split_cells::SplitCells;
-use crate::distributions::two_piece_cells::{Draws, LARGEST_JOINT};
+use crate::distributions::two_piece_cells::{LARGEST_JOINT, TwoPieceDraws};
 use crate::distributions::words::RowWords;
 use crate::distributions::{poisson, two_piece_poisson};
 use crate::numeric::dispatch::{Level, at_level};
@@ -83,7 +83,7 @@ impl DenseRow {
         self.left_over.clear();
         let groups = positive.groups(LARGEST_JOINT);
         let (counts, left_over) = (&mut self.counts[..], &mut self.left_over);
-        float_work(level, Draws { groups, rates, alpha, words: &mut self.words, counts, left_over });
+        float_work(level, TwoPieceDraws { groups, rates, alpha, words: &mut self.words, counts, left_over });
         for &column in self.left_over.iter().chain(positive.beyond(LARGEST_JOINT)) {
             let column = column as usize;
             let released = data.value(column, data.codes[column]);
@@ -130,7 +130,7 @@ impl DenseRow {
         let (left_over, beyond) = (&mut self.left_over, &mut self.beyond);
         float_work(
             level,
-            DrawsOverdispersed { groups, rates, shapes, coefficients, ratios, words, counts, left_over, beyond },
+            NegativeBinomialDraws { groups, rates, shapes, coefficients, ratios, words, counts, left_over, beyond },
         );
         for cell in &self.beyond {
             match cell.count(shapes) {

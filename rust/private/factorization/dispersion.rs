@@ -43,7 +43,7 @@ const SHORT: usize = 64;
 
 /// What has an r of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Axis {
+pub enum DispersionAxis {
     /// The table.
     Table,
     /// Each row.
@@ -55,7 +55,7 @@ pub enum Axis {
 /// The shapes r, and the prior of their logarithms where they are learnt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dispersion {
-    axis: Axis,
+    axis: DispersionAxis,
     shapes: Vec<f64>,
     prior: Option<[f64; 2]>,
 }
@@ -92,11 +92,16 @@ impl Dispersion {
     /// # Errors
     /// [`Error::Shape`] for another number of them; [`Error::Domain`] for one that is not in [exp(-18), exp(18)], or a prior
     /// without a positive deviation.
-    pub fn new(axis: Axis, shapes: Vec<f64>, prior: Option<[f64; 2]>, table: &ReleasedCounts) -> Result<Self> {
+    pub fn new(
+        axis: DispersionAxis,
+        shapes: Vec<f64>,
+        prior: Option<[f64; 2]>,
+        table: &ReleasedCounts,
+    ) -> Result<Self> {
         let expected = match axis {
-            Axis::Table => 1,
-            Axis::Rows => table.rows(),
-            Axis::Columns => table.cols(),
+            DispersionAxis::Table => 1,
+            DispersionAxis::Rows => table.rows(),
+            DispersionAxis::Columns => table.cols(),
         };
         if shapes.len() != expected {
             let (expected, found) = (format!("({expected},)"), format!("({},)", shapes.len()));
@@ -139,24 +144,24 @@ impl Dispersion {
     /// The shapes of a row.
     pub fn in_row(&self, row: usize) -> RowShapes<'_> {
         match self.axis {
-            Axis::Rows => RowShapes { shapes: &self.shapes[row..=row] },
-            Axis::Table | Axis::Columns => RowShapes { shapes: &self.shapes },
+            DispersionAxis::Rows => RowShapes { shapes: &self.shapes[row..=row] },
+            DispersionAxis::Table | DispersionAxis::Columns => RowShapes { shapes: &self.shapes },
         }
     }
 
     /// Redraws shapes that are learnt, given rates and counts of all cells, both zero where a cell is not observed.
-    pub fn redraw(&mut self, rates: &[f64], counts: &[u32], cols: usize, address: Address) {
+    pub fn redraw(&mut self, rates: &[f64], counts: &[u32], cols: usize, address: MultiplierAddress) {
         let Some([mean, deviation]) = self.prior else { return };
         let (axis, level) = (self.axis, address.level);
         let slice = |group: usize, tails: &Tails, likelihood: &dyn Fn(f64) -> f64| {
-            let first = if axis == Axis::Rows { address.first_row } else { 0 };
+            let first = if axis == DispersionAxis::Rows { address.first_row } else { 0 };
             let mut rng = xoshiro(address.key, SHAPES, address.iteration, first + group as u64);
             let density = |log: f64| likelihood(log.exp()) - 0.5 * ((log - mean) / deviation).powi(2);
             let width = WIDTH / (1.0 + tails.short[0] as f64).sqrt();
             slice(self.shapes[group].ln(), width, [-FARTHEST, FARTHEST], density, &mut rng).exp()
         };
         match axis {
-            Axis::Table => {
+            DispersionAxis::Table => {
                 let tails = Tails::new(rates, counts);
                 let blocks: Vec<_> = rates.chunks(CELLS).collect();
                 let most = at_level!(level, largest(rates));
@@ -166,13 +171,13 @@ impl Dispersion {
                 };
                 self.shapes[0] = slice(0, &tails, &likelihood);
             }
-            Axis::Rows | Axis::Columns => {
+            DispersionAxis::Rows | DispersionAxis::Columns => {
                 let group = |group: usize| {
                     let gather = |of: &mut dyn FnMut(usize)| {
                         (0..counts.len() / cols.max(1)).for_each(|row| of(row * cols + group))
                     };
                     let (mut own_rates, mut own_counts) = (vec![], vec![]);
-                    let (rates, counts) = if axis == Axis::Rows {
+                    let (rates, counts) = if axis == DispersionAxis::Rows {
                         let here = group * cols..(group + 1) * cols;
                         (&rates[here.clone()], &counts[here])
                     } else {
@@ -227,17 +232,25 @@ impl Dispersion {
     }
 
     /// Turns the rates of all cells into multipliers, zero where a cell is not observed.
-    pub fn draw_multipliers(&self, table: &ReleasedCounts, counts: &[u32], rates: &mut [f64], address: Address) {
+    pub fn draw_multipliers(
+        &self,
+        table: &ReleasedCounts,
+        counts: &[u32],
+        rates: &mut [f64],
+        address: MultiplierAddress,
+    ) {
         let (cols, level) = (table.cols(), address.level);
         // One shape serves all cells whose count is zero.
         let common = if let [r] = self.shapes[..]
             && counts.len() >= WORTH
         {
-            gamma::Table::new(r)
+            gamma::ShapeTable::new(r)
         } else {
             None
         };
-        let one_row = |Scratch { places, shapes, draws, others }: &mut Scratch, row: usize, rates: &mut [f64]| {
+        let one_row = |MultiplierScratch { places, shapes, draws, others }: &mut MultiplierScratch,
+                       row: usize,
+                       rates: &mut [f64]| {
             let (own, counts) = (self.in_row(row), &counts[row * cols..(row + 1) * cols]);
             let mut words = {
                 let place = address.first_row + row as u64;
@@ -259,13 +272,13 @@ impl Dispersion {
             at_level!(level, divided(draws, own, table.row(row).codes, rates));
             Ok(())
         };
-        parallel::pieces(rates, cols.max(1), Scratch::default, one_row).expect("rows that cannot fail");
+        parallel::pieces(rates, cols.max(1), MultiplierScratch::default, one_row).expect("rows that cannot fail");
     }
 }
 
 /// What a thread draws the multipliers of a row with.
 #[derive(Default)]
-struct Scratch {
+struct MultiplierScratch {
     places: Vec<u32>,
     shapes: Vec<f64>,
     draws: Vec<f64>,
@@ -311,7 +324,7 @@ fn divided(draws: &[f64], shapes: RowShapes<'_>, codes: &[i8], rates: &mut [f64]
 
 /// Where the words of a sweep are, and the vectors to use.
 #[derive(Clone, Copy, Debug)]
-pub struct Address {
+pub struct MultiplierAddress {
     /// The key of the chain.
     pub key: [u64; 2],
     /// The sweep.
@@ -488,10 +501,11 @@ mod tests {
         // Rows with a positive count in every sixth cell, and rows with few.
         let counts: Vec<u32> = (0..cells).map(|cell| 2 * u32::from(cell % [6, 40][cell / cols % 2] == 5)).collect();
         let rates: Vec<f64> = (0..cells).map(|cell| [1e-3, 0.3, 20.0][cell % 3]).collect();
-        for (axis, number) in [(Axis::Table, 1), (Axis::Columns, cols)] {
+        for (axis, number) in [(DispersionAxis::Table, 1), (DispersionAxis::Columns, cols)] {
             let dispersion = Dispersion::new(axis, vec![r; number], None, &table).unwrap();
             let mut found = rates.clone();
-            let address = Address { key: [3, 5], iteration: 1, level: crate::numeric::dispatch::level(), first_row: 0 };
+            let address =
+                MultiplierAddress { key: [3, 5], iteration: 1, level: crate::numeric::dispatch::level(), first_row: 0 };
             dispersion.draw_multipliers(&table, &counts, &mut found, address);
             for count in [0, 2] {
                 let own = (0..cells).filter(|&cell| counts[cell] == count && held_out[cell] == 0);

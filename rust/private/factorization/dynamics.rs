@@ -61,7 +61,7 @@ fn shape(theta: &FactorMatrix, pi: &FactorMatrix, nu: &[f64], t: usize, k: usize
 }
 
 /// What the backward pass draws.
-struct Tables {
+struct TableCounts {
     /// l_(t+1).k: what theta_tk has of the time after it, padded as theta is; the last row is zero.
     received: Vec<u64>,
     /// L_kj, padded as Pi is.
@@ -78,7 +78,7 @@ fn backward(
     theta: &FactorMatrix,
     (pi, nu, tau): (&FactorMatrix, &[f64], f64),
     rng: &dyn Fn(usize) -> Xoshiro,
-) -> Tables {
+) -> TableCounts {
     let (stride, width, times) = (theta.stride, theta.width, theta.rows);
     let (mut received, mut moved) = (vec![0; times * stride], vec![0; width * stride]);
     let (mut first, mut totals) = (vec![], vec![0; times]);
@@ -95,7 +95,7 @@ fn backward(
             totals[t] = seat(counts, (pi, theta.row(t - 1), tau), parts, &mut splitter, &mut words);
         }
     }
-    Tables { received, moved, first, totals }
+    TableCounts { received, moved, first, totals }
 }
 
 /// Draws theta, the first time first.
@@ -119,20 +119,27 @@ fn forward(
 }
 
 /// nu, xi and beta.
-struct Weights {
+struct Hyperparameters {
     nu: Vec<f64>,
     xi: f64,
     beta: f64,
 }
 
-impl Weights {
+impl Hyperparameters {
     /// c_kj.
     fn concentration(&self, k: usize, j: usize) -> f64 {
         self.nu[j] * if k == j { self.xi } else { self.nu[k] }
     }
 
     /// Draws nu, xi and beta given the tables, Pi summed out; `exposure` is tau zeta_1, and the priors are those of nu, xi, beta.
-    fn redraw(&mut self, tables: &Tables, exposure: f64, priors: [&Prior; 3], fixed: [bool; 3], rng: &mut Xoshiro) {
+    fn redraw(
+        &mut self,
+        tables: &TableCounts,
+        exposure: f64,
+        priors: [&Prior; 3],
+        fixed: [bool; 3],
+        rng: &mut Xoshiro,
+    ) {
         let width = self.nu.len();
         let stride = tables.moved.len() / width;
         let mut p = vec![0.0; width];
@@ -349,7 +356,7 @@ impl Structure for Dynamics {
         let times = theta.rows;
         let mut delta = only(&own[DELTA]);
         let mut tau = own[TAU].row(0)[0];
-        let mut weights = Weights { nu: only(&own[NU]), xi: own[XI].row(0)[0], beta: own[BETA].row(0)[0] };
+        let mut weights = Hyperparameters { nu: only(&own[NU]), xi: own[XI].row(0)[0], beta: own[BETA].row(0)[0] };
         let at_times: Vec<u64> = counts.chunks_exact(theta.stride).map(|row| row.iter().sum()).collect();
 
         let tables = backward(counts, theta, (&own[PI], &weights.nu, tau), &|t| rng(t));
@@ -422,8 +429,8 @@ mod tests {
         NoRecursion,
     }
 
-    fn weights() -> Weights {
-        Weights { nu: vec![0.7, 1.2], xi: 0.8, beta: 1.0 }
+    fn weights() -> Hyperparameters {
+        Hyperparameters { nu: vec![0.7, 1.2], xi: 0.8, beta: 1.0 }
     }
 
     /// Pi and theta from their prior.

@@ -47,7 +47,7 @@ impl Events {
         rng: &mut Xoshiro,
         share: &mut Allocation<'_>,
     ) {
-        let mut clock = Clock::new(left, &aliases.sums, ratios.greatest, rng);
+        let mut clock = EventClock::new(left, &aliases.sums, ratios.greatest, rng);
         for (k, (weight, sum)) in left.iter().zip(&aliases.sums).enumerate() {
             for _ in 0..clock.events(weight * sum * ratios.greatest, rng) {
                 let column = aliases.column(k, rng.word());
@@ -76,7 +76,7 @@ impl Events {
         self.rejected.clear();
         let rate = 1.0 / ratios.least;
         let thin = ratios.least * ratios.least;
-        let mut clock = Clock::new(left, &aliases.sums, rate, rng);
+        let mut clock = EventClock::new(left, &aliases.sums, rate, rng);
         for (k, (weight, sum)) in left.iter().zip(&aliases.sums).enumerate() {
             for _ in 0..clock.events(weight * sum * rate, rng) {
                 let column = aliases.column(k, rng.word());
@@ -123,7 +123,7 @@ impl Events {
 /// Numbers of events of the components, one after the other.
 ///
 /// Where they are few, one Poisson process runs through all of them by its exponential gaps; else each has a Poisson draw.
-struct Clock {
+struct EventClock {
     next: f64,
     end: f64,
 }
@@ -131,7 +131,7 @@ struct Clock {
 /// Below so many events per component, gaps cost less than Poisson draws.
 const FEW: f64 = 3.0;
 
-impl Clock {
+impl EventClock {
     #[inline(always)]
     fn new(left: &[f64], sums: &[f64], scale: f64, rng: &mut Xoshiro) -> Self {
         let expected: f64 = left.iter().zip(sums).map(|(weight, sum)| weight * sum).sum();

@@ -10,7 +10,7 @@
 
 use super::cp::{self, Cp};
 use super::dirichlet;
-use super::dispersion::{Address, Dispersion};
+use super::dispersion::{Dispersion, MultiplierAddress};
 use super::factor_matrix::{FactorMatrix, ROWS};
 use super::gammas::Prior;
 use super::hyperpriors::{self, Rates};
@@ -18,7 +18,7 @@ use super::likelihood;
 use super::model::{FACTORS, Model, Sizes};
 use super::pass::exposures;
 use super::released_counts::{Facts, ReleasedCounts};
-use super::sweep::{Kept, Laws, Place, Sweep};
+use super::sweep::{Kept, Laws, Sweep, SweepAddress};
 pub use super::sweep::{Method, Tally};
 use crate::distributions::gamma;
 use crate::distributions::words::RowWords;
@@ -368,7 +368,7 @@ impl GibbsChain {
             counts: counts.get_mut(cells.clone()).unwrap_or_default(),
             rates: rates.get_mut(cells).unwrap_or_default(),
         };
-        let place = Place { key: self.key, iteration: self.iteration + 1, first_row: self.first_row };
+        let place = SweepAddress { key: self.key, iteration: self.iteration + 1, first_row: self.first_row };
         let laws = Laws { method: self.method, dispersion: self.dispersion.as_ref(), positive: self.positive };
         let sweep = Sweep::new(&self.model, &self.table, &self.factors, laws, place, rows.clone());
         let tally = sweep.rows(rows, kept, progress);
@@ -382,7 +382,7 @@ impl GibbsChain {
         if let Some(dispersion) = &mut self.dispersion {
             let (counts, rates) = (&self.cells.0, &mut self.cells.1);
             let (key, iteration, first_row) = (self.key, self.iteration, self.first_row);
-            let address = Address { key, iteration, level: level(), first_row };
+            let address = MultiplierAddress { key, iteration, level: level(), first_row };
             dispersion.redraw(rates, counts, self.table.cols(), address);
             dispersion.draw_multipliers(&self.table, counts, rates, address);
         }

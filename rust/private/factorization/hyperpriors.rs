@@ -39,25 +39,28 @@ pub enum Rates {
 }
 
 /// What the conditionals of a prior ask of the entries that share a rate: their number, and sums of x and of ln x.
-struct Group {
+struct SharedRate {
     number: f64,
     sum: f64,
     logs: f64,
 }
 
 /// The groups of a factor; of a symmetric matrix the entries from the diagonal on.
-fn groups(entries: &FactorMatrix, log: impl Fn(usize, usize) -> f64, symmetric: bool, rates: Rates) -> Vec<Group> {
+fn groups(entries: &FactorMatrix, log: impl Fn(usize, usize) -> f64, symmetric: bool, rates: Rates) -> Vec<SharedRate> {
     let of_row = |row: usize| {
         let own = if symmetric { row } else { 0 }..entries.width;
         let logs = own.clone().map(|k| log(row, k)).sum();
-        Group { number: own.len() as f64, sum: entries.row(row)[own].iter().sum(), logs }
+        SharedRate { number: own.len() as f64, sum: entries.row(row)[own].iter().sum(), logs }
     };
     let rows: Vec<_> = (0..entries.rows).map(of_row).collect();
     match rates {
         Rates::Rows => rows,
         Rates::Factor => {
-            let add =
-                |a: Group, b: Group| Group { number: a.number + b.number, sum: a.sum + b.sum, logs: a.logs + b.logs };
+            let add = |a: SharedRate, b: SharedRate| SharedRate {
+                number: a.number + b.number,
+                sum: a.sum + b.sum,
+                logs: a.logs + b.logs,
+            };
             rows.into_iter().reduce(add).into_iter().collect()
         }
     }
@@ -76,7 +79,7 @@ pub fn redraw(prior: &mut Prior, entries: &FactorMatrix, symmetric: bool, rates:
     let log = |row: usize, k: usize| entries.row(row)[k].max(f64::MIN_POSITIVE).ln();
     let groups = groups(entries, log, symmetric, rates);
     let shape = prior.shape[0];
-    let draw = |group: &Group| gamma::draw(1.0 + group.number * shape, 1.0 + group.sum, rng);
+    let draw = |group: &SharedRate| gamma::draw(1.0 + group.number * shape, 1.0 + group.sum, rng);
     let found: Vec<f64> = groups.iter().map(draw).collect();
     set_rates(prior, &found, entries.width, rates);
     let (number, slope) = moments(&groups, &found);
@@ -126,7 +129,7 @@ pub fn maximize_concentration(prior: &mut Prior, laws: &Gammas, digammas: &Facto
 }
 
 /// The number of entries, and the sum of ln b + ln x over them.
-fn moments(groups: &[Group], rates: &[f64]) -> (f64, f64) {
+fn moments(groups: &[SharedRate], rates: &[f64]) -> (f64, f64) {
     let each = groups.iter().zip(rates);
     each.fold((0.0, 0.0), |(number, slope), (group, rate)| {
         (number + group.number, slope + group.number * rate.ln() + group.logs)

@@ -29,7 +29,7 @@ pub const SEARCHED: f64 = 16.0;
 
 /// What the release of a cell says of its count.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Moments {
+pub struct CountMoments {
     /// `ln p(o | mu, r)`.
     pub log_likelihood: f64,
     /// E y.
@@ -135,17 +135,17 @@ impl Masses {
     }
 
     /// Likelihood and expectations of the count of a cell of this rate.
-    pub fn moments(&mut self, o: i64, rate: f64, r: f64, alpha: f64) -> Moments {
+    pub fn moments(&mut self, o: i64, rate: f64, r: f64, alpha: f64) -> CountMoments {
         let noise = ((1.0 - alpha) / (1.0 + alpha)).ln();
         if alpha == 0.0 {
             let log_likelihood = log_mass(o as f64, rate, r);
-            return Moments { log_likelihood, mean: o as f64, digamma: digamma(r + o as f64) };
+            return CountMoments { log_likelihood, mean: o as f64, digamma: digamma(r + o as f64) };
         }
         if o <= 0 || rate == 0.0 {
             // 1 - z = (r + mu (1 - alpha)) / (r + mu)
             let (kept, odds) = (rate * (1.0 - alpha), alpha * rate / (r + rate * (1.0 - alpha)));
             let log_likelihood = noise + o.unsigned_abs() as f64 * alpha.ln() - r * (kept / r).ln_1p();
-            return Moments { log_likelihood, mean: r * odds, digamma: digamma(r) + odds.ln_1p() };
+            return CountMoments { log_likelihood, mean: r * odds, digamma: digamma(r) + odds.ln_1p() };
         }
         self.fill(o, rate, r, alpha, SHARE);
         let (mut total, mut above, mut shift) = (0.0, 0.0, 0.0);
@@ -165,7 +165,7 @@ impl Masses {
             above -= mass * (i + 1) as f64;
             shift += mass * step;
         }
-        Moments {
+        CountMoments {
             log_likelihood: noise + log_mass(o as f64, rate, r) + total.ln() + self.scale,
             mean: (o as f64 + above / total).max(0.0),
             digamma: digamma(r + o as f64) + shift / total,

@@ -95,7 +95,7 @@ impl Beyond {
 }
 
 /// The draws of the positive releases of a row: writes the counts of the cells of the groups.
-pub struct Draws<'a, I> {
+pub struct NegativeBinomialDraws<'a, I> {
     /// The groups.
     pub groups: I,
     /// The rates of all columns.
@@ -116,7 +116,7 @@ pub struct Draws<'a, I> {
     pub beyond: &'a mut Vec<Beyond>,
 }
 
-impl<'g, I: Iterator<Item = Group<'g>>> FloatWork for Draws<'_, I> {
+impl<'g, I: Iterator<Item = Group<'g>>> FloatWork for NegativeBinomialDraws<'_, I> {
     type Output = ();
 
     #[inline(always)]
@@ -318,7 +318,7 @@ fn search(odds: &[f64; TOGETHER], r: &[f64; TOGETHER], u: &[f64; TOGETHER]) -> (
 mod tests {
     use super::*;
     use crate::distributions::tests::{assert_bins_fit, pooled};
-    use crate::factorization::dispersion::{Axis, Dispersion};
+    use crate::factorization::dispersion::{Dispersion, DispersionAxis};
     use crate::factorization::negative_binomial::{Masses, draw};
     use crate::factorization::released_counts::{Alpha, ReleasedCounts};
     use crate::numeric::dispatch::{Level, at_level};
@@ -330,7 +330,7 @@ mod tests {
     /// Counts of cells all alike, with one shape for all or one for each, and how many were left over or went beyond.
     fn drawn(level: Level, (o, rate, r, alpha): (i64, f64, f64, f64), each: bool, row: u64) -> (Vec<i64>, usize) {
         let table = ReleasedCounts::new(&vec![o; CELLS], 1, CELLS, Alpha::One(alpha), None).unwrap();
-        let axis = if each { Axis::Columns } else { Axis::Table };
+        let axis = if each { DispersionAxis::Columns } else { DispersionAxis::Table };
         let dispersion = Dispersion::new(axis, vec![r; if each { CELLS } else { 1 }], None, &table).unwrap();
         let (shapes, ratios, rates) = (dispersion.in_row(0), Ratios::new(alpha, None), vec![rate; CELLS]);
         let (mut counts, mut left_over, mut beyond) = (vec![0; CELLS], vec![], vec![]);
@@ -342,7 +342,8 @@ mod tests {
             let groups = std::iter::once(Group { released: o as usize, columns: &columns });
             let (words, rates, counts, left_over) = (&mut words, &rates[..], &mut counts[..], &mut left_over);
             let (coefficients, beyond) = (&coefficients, &mut beyond);
-            let draws = Draws { groups, rates, shapes, coefficients, ratios, words, counts, left_over, beyond };
+            let draws =
+                NegativeBinomialDraws { groups, rates, shapes, coefficients, ratios, words, counts, left_over, beyond };
             float_work(level, draws);
         } else {
             let mut own = vec![0; CELLS];

@@ -16,7 +16,7 @@ use super::factor_matrix::FactorMatrix;
 use super::model::Model;
 use super::negative_binomial::Masses;
 use super::products::{Panels, over_columns, over_rows, tile_of};
-use super::published::{Augmentation, Moments, Noise, augmented};
+use super::published::{Augmentation, FactorMoments, NoiseCounts, augmented};
 use super::released_counts::ReleasedCounts;
 use super::row::HELD_OUT;
 use crate::monitor::Progress;
@@ -70,14 +70,14 @@ pub struct PassInput<'a> {
     geometric: &'a [FactorMatrix],
     right: &'a FactorMatrix,
     panels: Panels,
-    weights: Weights<'a>,
+    weights: CellWeights<'a>,
     wanted: PassOutput,
 }
 
 /// The weights of cells.
-enum Weights<'a> {
+enum CellWeights<'a> {
     /// Those at the optimal law of their counts.
-    Optimal(Augmentation, Option<Moments>),
+    Optimal(Augmentation, Option<FactorMoments>),
     /// The same where counts are overdispersed, given the factors' means as well.
     Overdispersed(&'a Dispersion, &'a [FactorMatrix], Panels),
     /// These, row by row.
@@ -107,7 +107,7 @@ pub fn exposures(
         geometric: &others,
         right: model.right(&others),
         panels: Panels::default(),
-        weights: Weights::Given(weights),
+        weights: CellWeights::Given(weights),
         wanted: PassOutput { left, right, bound: false, exact: false },
     };
     let sums = input.pass(&mut [], threads, progress)?;
@@ -120,17 +120,17 @@ impl<'a> PassInput<'a> {
         table: &'a ReleasedCounts,
         model: &'a Model,
         geometric: &'a [FactorMatrix],
-        (augmentation, published): (Augmentation, Option<Moments>),
+        (augmentation, published): (Augmentation, Option<FactorMoments>),
         wanted: PassOutput,
     ) -> Self {
         let right = model.right(geometric);
-        let weights = Weights::Optimal(augmentation, published);
+        let weights = CellWeights::Optimal(augmentation, published);
         Self { table, model, geometric, right, panels: Panels::new(right), weights, wanted }
     }
 
     /// The same where counts are overdispersed, given the means of the factors.
     pub fn overdispersed(mut self, dispersion: &'a Dispersion, means: &'a [FactorMatrix]) -> Self {
-        self.weights = Weights::Overdispersed(dispersion, means, Panels::new(self.model.right(means)));
+        self.weights = CellWeights::Overdispersed(dispersion, means, Panels::new(self.model.right(means)));
         self
     }
 
@@ -138,7 +138,7 @@ impl<'a> PassInput<'a> {
     ///
     /// # Errors
     /// [`crate::Error::Interrupted`]
-    pub fn pass(&self, noise: &mut [Noise], threads: usize, progress: &Progress) -> Result<Sums> {
+    pub fn pass(&self, noise: &mut [NoiseCounts], threads: usize, progress: &Progress) -> Result<Sums> {
         let (rows, cols) = (self.table.rows(), self.table.cols());
         let blocks: Vec<Range<usize>> = (0..rows).step_by(BLOCK).map(|start| start..rows.min(start + BLOCK)).collect();
         let level = level();
@@ -195,13 +195,13 @@ impl<'a> PassInput<'a> {
             .unwrap_or_default()
     }
 
-    fn block(&self, level: Level, rows: Range<usize>, noise: &mut [Noise]) -> Sums {
+    fn block(&self, level: Level, rows: Range<usize>, noise: &mut [NoiseCounts]) -> Sums {
         let mut sums = self.nothing(self.indices(rows.clone()));
         let (stride, cols) = (self.right.stride, self.table.cols());
         let size = tile_of(cols);
         let (mut lefts, mut weights) = (vec![0.0; size * stride], vec![0.0; size * cols]);
         let mut products = vec![0.0; size * stride];
-        let of_means = if matches!(self.weights, Weights::Overdispersed(..)) { size } else { 0 };
+        let of_means = if matches!(self.weights, CellWeights::Overdispersed(..)) { size } else { 0 };
         let (mut lefts_of_means, mut rates) = (vec![0.0; of_means * stride], vec![0.0; of_means * cols]);
         for start in rows.clone().step_by(size) {
             let tile = start..rows.end.min(start + size);
@@ -212,8 +212,8 @@ impl<'a> PassInput<'a> {
             // `weights` holds G_rv and then, in its place, W_rv; both row by row, without padding.
             let weights = &mut weights[..tile.len() * cols];
             match &self.weights {
-                Weights::Given(_) => {}
-                Weights::Overdispersed(dispersion, means, panels) => {
+                CellWeights::Given(_) => {}
+                CellWeights::Overdispersed(dispersion, means, panels) => {
                     self.panels.rates(level, left, stride, weights);
                     for (row, left) in tile.clone().zip(lefts_of_means.chunks_exact_mut(stride)) {
                         self.model.left(means, row, left);
@@ -226,7 +226,7 @@ impl<'a> PassInput<'a> {
                             self.overdispersed_row(row, dispersion, (weights, rates), &mut noise[at..at + cols]);
                     }
                 }
-                Weights::Optimal(augmentation, published) => {
+                CellWeights::Optimal(augmentation, published) => {
                     self.panels.rates(level, left, stride, weights);
                     for (row, weights) in tile.clone().zip(weights.chunks_exact_mut(cols.max(1))) {
                         let at = (row - rows.start) * cols;
@@ -237,7 +237,7 @@ impl<'a> PassInput<'a> {
                 }
             }
             let weights = match self.weights {
-                Weights::Given(given) => &given[tile.start * cols..tile.end * cols],
+                CellWeights::Given(given) => &given[tile.start * cols..tile.end * cols],
                 _ => &*weights,
             };
             if let Some(tally) = self.wanted.left {
@@ -268,7 +268,7 @@ impl<'a> PassInput<'a> {
         row: usize,
         dispersion: &Dispersion,
         (geometric, means): (&mut [f64], &[f64]),
-        multipliers: &mut [Noise],
+        multipliers: &mut [NoiseCounts],
     ) -> f64 {
         let (data, shapes) = (self.table.row(row), dispersion.in_row(row));
         let (mut masses, mut bound) = (Masses::default(), 0.0);
@@ -296,9 +296,9 @@ impl<'a> PassInput<'a> {
         &self,
         level: Level,
         row: usize,
-        laws: (Augmentation, Option<&Moments>),
+        laws: (Augmentation, Option<&FactorMoments>),
         rates: &mut [f64],
-        noise: &mut [Noise],
+        noise: &mut [NoiseCounts],
     ) -> f64 {
         if !self.model.imputes() || self.table.held_out() == 0 {
             return self.row(level, row, laws, rates, noise);
@@ -316,9 +316,9 @@ impl<'a> PassInput<'a> {
         &self,
         level: Level,
         row: usize,
-        (augmentation, published): (Augmentation, Option<&Moments>),
+        (augmentation, published): (Augmentation, Option<&FactorMoments>),
         rates: &mut [f64],
-        noise: &mut [Noise],
+        noise: &mut [NoiseCounts],
     ) -> f64 {
         let data = self.table.row(row);
         let alphas = self.table.alphas(row);
@@ -357,7 +357,7 @@ impl<'a> PassInput<'a> {
     }
 
     /// Rates of a row with means, squared means and second moments in place of the factors.
-    fn rates_of_moments(&self, moments: &Moments, row: usize) -> [Vec<f64>; 3] {
+    fn rates_of_moments(&self, moments: &FactorMoments, row: usize) -> [Vec<f64>; 3] {
         let mut left = vec![0.0; self.right.stride];
         std::array::from_fn(|moment| {
             let factors = &moments[moment];

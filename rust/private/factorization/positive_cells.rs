@@ -16,12 +16,12 @@ pub struct PositiveCells {
     groups: Vec<(u32, u32)>,
     /// Where the columns and the groups of each row start.
     starts: Vec<(usize, usize)>,
-    others: Vec<Others>,
+    others: Vec<NonPositiveCells>,
 }
 
 /// What never changes of the cells of a row whose release is not positive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Others {
+pub struct NonPositiveCells {
     /// How many are not held out.
     pub observed: usize,
     /// The sum of their distances from zero.
@@ -34,7 +34,7 @@ pub struct RowCells<'a> {
     columns: &'a [u32],
     groups: &'a [(u32, u32)],
     /// The other cells.
-    pub others: Others,
+    pub others: NonPositiveCells,
 }
 
 impl PositiveCells {
@@ -65,8 +65,11 @@ impl PositiveCells {
             }
             lists.starts.push((end, lists.groups.len()));
             let others = row.codes.iter().filter(|&&code| code <= 0 && code != HELD_OUT).map(|&code| i64::from(code));
-            let add = |sum: Others, code: i64| Others { observed: sum.observed + 1, distance: sum.distance - code };
-            lists.others.push(others.fold(Others::default(), add));
+            let add = |sum: NonPositiveCells, code: i64| NonPositiveCells {
+                observed: sum.observed + 1,
+                distance: sum.distance - code,
+            };
+            lists.others.push(others.fold(NonPositiveCells::default(), add));
         }
         lists.groups.shrink_to_fit();
         lists
@@ -133,7 +136,7 @@ mod tests {
             seen += cells.beyond(64).len();
             let others = || data.codes.iter().filter(|&&code| code <= 0 && code != HELD_OUT);
             let distance = others().map(|&code| -i64::from(code)).sum();
-            assert_eq!(cells.others, Others { observed: others().count(), distance });
+            assert_eq!(cells.others, NonPositiveCells { observed: others().count(), distance });
             let short: usize = cells.groups(20).map(|group| group.columns.len()).sum();
             assert_eq!(short + cells.beyond(20).len(), cells.len());
         }

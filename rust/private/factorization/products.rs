@@ -55,7 +55,7 @@ impl Panels {
     pub fn rates(&self, level: Level, left: &[f64], stride: usize, out: &mut [f64]) {
         debug_assert!(left.len() / stride * self.cols <= out.len());
         if !left.is_empty() {
-            float_work(level, Rates { panels: self, left, stride, out });
+            float_work(level, RateProducts { panels: self, left, stride, out });
         }
     }
 }
@@ -66,14 +66,14 @@ fn eight(values: &[f64], at: usize) -> &[f64; LANES] {
     values[at..].first_chunk().unwrap_or(&[0.0; LANES])
 }
 
-struct Rates<'a> {
+struct RateProducts<'a> {
     panels: &'a Panels,
     left: &'a [f64],
     stride: usize,
     out: &'a mut [f64],
 }
 
-impl FloatWork for Rates<'_> {
+impl FloatWork for RateProducts<'_> {
     type Output = ();
 
     #[inline(always)]

@@ -119,13 +119,13 @@ pub enum Augmentation {
 }
 
 /// Expected counts of noise of a cell, `[g+, g-]`.
-pub type Noise = [f64; 2];
+pub type NoiseCounts = [f64; 2];
 
 /// Means, squared means and second moments of the factors, for the delta method.
-pub type Moments = [Vec<FactorMatrix>; 3];
+pub type FactorMoments = [Vec<FactorMatrix>; 3];
 
-/// The [`Moments`] of factors of these laws.
-pub fn moments(factors: &[Gammas]) -> Moments {
+/// The [`FactorMoments`] of factors of these laws.
+pub fn moments(factors: &[Gammas]) -> FactorMoments {
     let second = |shape: f64, rate: f64| shape * (shape + 1.0) / (rate * rate);
     [
         factors.iter().map(Gammas::means).collect(),
@@ -140,7 +140,7 @@ pub fn augmented(
     released: i64,
     rate: f64,
     alpha: f64,
-    noise: &mut Noise,
+    noise: &mut NoiseCounts,
     moments: Option<[f64; 2]>,
 ) -> (f64, f64) {
     let order = released.unsigned_abs() as f64;

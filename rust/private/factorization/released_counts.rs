@@ -29,7 +29,7 @@ pub struct ReleasedCounts {
     /// The least ratio above zero and the greatest one.
     range: (f64, f64),
     held_out: usize,
-    lists: Lists,
+    lists: CellLists,
 }
 
 /// What chains ask of a whole table, of which there may be several parts.
@@ -51,15 +51,15 @@ pub struct Facts {
 
 /// The lists of positive cells, made when they are first asked for. They follow from the codes, so all are equal.
 #[derive(Debug, Default)]
-struct Lists(OnceLock<PositiveCells>);
+struct CellLists(OnceLock<PositiveCells>);
 
-impl Clone for Lists {
+impl Clone for CellLists {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-impl PartialEq for Lists {
+impl PartialEq for CellLists {
     fn eq(&self, _: &Self) -> bool {
         true
     }
@@ -117,7 +117,7 @@ impl ReleasedCounts {
             alpha,
             range,
             held_out: 0,
-            lists: Lists::default(),
+            lists: CellLists::default(),
         };
         for (i, value) in values.iter().map(|&value| value.into()).enumerate() {
             // Columns come in rising order within a row, so the list of what has no code is sorted as it grows.
@@ -155,7 +155,7 @@ impl ReleasedCounts {
     /// Holds out the cells that `hide(row, column)` names.
     pub fn hide(&mut self, hide: impl Fn(usize, usize) -> bool) {
         let cols = self.cols;
-        self.lists = Lists::default();
+        self.lists = CellLists::default();
         for (i, code) in self.codes.iter_mut().enumerate() {
             if *code != HELD_OUT && hide(i / cols, i % cols) {
                 *code = HELD_OUT;

@@ -145,7 +145,7 @@ pub struct Laws<'a> {
 
 /// Where the words of a sweep are.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct SweepAddress {
     /// The key of the chain.
     pub key: [u64; 2],
     /// The sweep.
@@ -191,7 +191,7 @@ impl<'a> Sweep<'a> {
         table: &'a ReleasedCounts,
         factors: &'a [FactorMatrix],
         Laws { method, dispersion, positive }: Laws<'a>,
-        Place { key, iteration, first_row }: Place,
+        SweepAddress { key, iteration, first_row }: SweepAddress,
         rows: Range<usize>,
     ) -> Self {
         let right = model.right(factors);

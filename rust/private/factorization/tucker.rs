@@ -107,14 +107,14 @@ impl<'a> Modes<'a> {
     fn derivative<'v>(
         &self,
         core: &FactorMatrix,
-        (place, row): (Place, usize),
+        (place, row): (EntryPlace, usize),
         vector: &impl Fn(usize, usize) -> &'v [f64],
         right: &[f64],
         out: &mut [f64],
     ) {
         match place {
-            Place::Mode(mode) if mode == self.last() => self.left(core, row, vector, out),
-            Place::Mode(mode) => {
+            EntryPlace::Mode(mode) if mode == self.last() => self.left(core, row, vector, out),
+            EntryPlace::Mode(mode) => {
                 let ones = vec![1.0; self.components[mode]];
                 let others = |other: usize, index: usize| if other == mode { &ones[..] } else { vector(other, index) };
                 let inner: usize = self.components[mode + 1..self.last()].iter().product();
@@ -122,7 +122,7 @@ impl<'a> Modes<'a> {
                     out[at / inner % self.components[mode]] += product * dot(core.row(at), right);
                 });
             }
-            Place::Core(at) => {
+            EntryPlace::Core(at) => {
                 let (mut rest, mut product) = (at, 1.0);
                 for mode in (0..self.last()).rev() {
                     product *= vector(mode, self.index(mode, row, 0))[rest % self.components[mode]];
@@ -137,7 +137,7 @@ impl<'a> Modes<'a> {
     fn exposure(
         &self,
         layout: &Layout,
-        place: Place,
+        place: EntryPlace,
         factors: &Factors,
         sums: &[Vec<f64>],
         index: usize,
@@ -147,8 +147,8 @@ impl<'a> Modes<'a> {
         let of_all = |mode: usize, _: usize| &sums[self.factors[mode]][..];
         let of_row = |mode: usize, index: usize| factors[self.factors[mode]].row(index);
         let (cells, number) = match place {
-            Place::Core(_) => (&layout.held[0].cells[..], layout.rows * layout.cols),
-            Place::Mode(mode) => {
+            EntryPlace::Core(_) => (&layout.held[0].cells[..], layout.rows * layout.cols),
+            EntryPlace::Mode(mode) => {
                 (layout.held[mode + 1].at(index), layout.rows * layout.cols / self.extents[mode].max(1))
             }
         };
@@ -172,7 +172,7 @@ impl<'a> Modes<'a> {
 
     /// Sums over the indices i_m of a mode, and before of all later ones, what falls to the components q_m, q_{m+1}, ...: adds it
     /// to `above`. `weights`, of the same shape, are the core times the entries of the modes before, summed over their components.
-    fn marginalize<N: Copy + Default, M: Marginal<N>>(
+    fn marginalize<N: Copy + Default, M: ModeSum<N>>(
         &self,
         marginal: &mut M,
         factors: &Factors,
@@ -238,13 +238,13 @@ fn padded<N: Copy + Default>(entries: &[N], like: &FactorMatrix) -> Vec<N> {
 
 /// Where entries are: in the factor of a mode, or in a row of the core.
 #[derive(Clone, Copy)]
-enum Place {
+enum EntryPlace {
     Mode(usize),
     Core(usize),
 }
 
 /// What is summed over the indices of one mode after the other: counts, or weighted sums.
-trait Marginal<N> {
+trait ModeSum<N> {
     /// The indices of a mode that are asked for.
     fn indices(&self, _mode: usize, extent: usize) -> Range<usize> {
         0..extent
@@ -258,7 +258,7 @@ trait Marginal<N> {
 }
 
 /// Counts, which are split over the components of one mode after the other.
-struct Split<'a> {
+struct SplitCounts<'a> {
     modes: Modes<'a>,
     tally: &'a [u64],
     stride: usize,
@@ -268,7 +268,7 @@ struct Split<'a> {
     rng: Xoshiro,
 }
 
-impl Marginal<u64> for Split<'_> {
+impl ModeSum<u64> for SplitCounts<'_> {
     fn start(&mut self, row: usize, below: &mut [u64]) {
         below.copy_from_slice(&self.tally[row * self.stride..][..below.len()]);
     }
@@ -294,7 +294,7 @@ struct Derivatives<S> {
     found: Vec<f64>,
 }
 
-impl<S: FnMut(usize, &mut [f64])> Marginal<f64> for Derivatives<S> {
+impl<S: FnMut(usize, &mut [f64])> ModeSum<f64> for Derivatives<S> {
     fn indices(&self, mode: usize, extent: usize) -> Range<usize> {
         self.within.as_ref().filter(|(own, _)| *own == mode).map_or(0..extent, |(_, range)| range.clone())
     }
@@ -401,9 +401,9 @@ impl Structure for Tucker {
         let modes = Modes::new(&layout.extents);
         out.fill(0.0);
         if factor == modes.core() {
-            modes.exposure(layout, Place::Core(row), factors, sums, 0, out);
+            modes.exposure(layout, EntryPlace::Core(row), factors, sums, 0, out);
         } else {
-            modes.of(factor).for_each(|mode| modes.exposure(layout, Place::Mode(mode), factors, sums, row, out));
+            modes.of(factor).for_each(|mode| modes.exposure(layout, EntryPlace::Mode(mode), factors, sums, row, out));
         }
     }
 
@@ -454,7 +454,7 @@ impl Structure for Tucker {
         let (core, right) = (&factors[modes.core()], self.right(&layout.extents));
         let mut counts: Vec<_> = factors.iter().map(|factor| vec![0; factor.rows * factor.stride]).collect();
         counts[right].copy_from_slice(&tallies[1]);
-        let mut split = Split {
+        let mut split = SplitCounts {
             modes,
             tally: &tallies[0],
             stride: core.stride,

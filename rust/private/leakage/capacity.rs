@@ -93,7 +93,7 @@ impl ChannelRows {
 
     /// For a trial distribution with outputs q = p C: D_x for all x, and with one look at each row also the next trial,
     /// p_x 2^(step (D_x - reference)), not normalized, and its outputs. Turns q into its logarithms.
-    fn advance(&self, now: &mut Trial, reference: f64, step: f64, next: &mut Trial) {
+    fn advance(&self, now: &mut InputTrial, reference: f64, step: f64, next: &mut InputTrial) {
         for output in now.outputs.iter_mut() {
             // An output that no input makes counts nothing; one that lost its mass by underflow counts as the least float.
             *output = output.max(f64::MIN_POSITIVE).log2();
@@ -112,13 +112,13 @@ impl ChannelRows {
 
 /// An input distribution, its outputs (or their logarithms), and the divergences D_x from them.
 #[derive(Clone)]
-struct Trial {
+struct InputTrial {
     prior: Vec<f64>,
     outputs: Vec<f64>,
     divergences: Vec<f64>,
 }
 
-impl Trial {
+impl InputTrial {
     /// The sum of the bounds' left side, and the largest divergence.
     fn bounds(&self) -> (f64, f64) {
         let reached = self.prior.iter().zip(&self.divergences).map(|(p, d)| p * d).sum();
@@ -191,7 +191,7 @@ pub fn shannon_capacity(
     let rows = ChannelRows::new(matrix);
     let n = matrix.rows();
     let uniform = vec![1.0 / n as f64; n];
-    let mut trial = Trial { prior: uniform, outputs: vec![0.0; matrix.cols()], divergences: vec![0.0; n] };
+    let mut trial = InputTrial { prior: uniform, outputs: vec![0.0; matrix.cols()], divergences: vec![0.0; n] };
     rows.mix(&trial.prior, &mut trial.outputs);
     let (mut next, mut kept) = (trial.clone(), trial.clone());
     let (mut lower, mut upper, mut reference) = (f64::NEG_INFINITY, f64::INFINITY, 0.0);

@@ -8,14 +8,14 @@
 //! (1 - exp(-eps)) times its own tail. Source: M. Hardt, K. Talwar (2010), On the geometry of differential privacy.
 
 use crate::monitor::Monitor;
-use crate::privacy::noise::{Decay, TwoSidedGeometric, bernoulli};
+use crate::privacy::noise::{Decay, GeometricNoise, bernoulli};
 use crate::privacy::source::Source;
 use crate::{Error, Result};
 
 /// The noise of a dimension and a decay.
 #[derive(Clone, Debug)]
 pub struct InfinityNoise {
-    geometric: TwoSidedGeometric,
+    geometric: GeometricNoise,
     dimension: usize,
 }
 
@@ -29,7 +29,7 @@ impl InfinityNoise {
             let requirement = "at most 2^20";
             return Err(Error::Domain { name: "dimension", value: dimension.to_string(), requirement });
         }
-        Ok(Self { geometric: TwoSidedGeometric::new(Decay::Exponential { numerator, denominator })?, dimension })
+        Ok(Self { geometric: GeometricNoise::new(Decay::Exponential { numerator, denominator })?, dimension })
     }
 
     /// Draws one vector.

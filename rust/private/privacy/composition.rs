@@ -11,7 +11,7 @@
 
 use super::calibration::{gaussian_epsilon, gaussian_sigma, tail_quantile};
 use super::loss::{LossLaw, Pair, binomial, shares};
-use super::profile_sum::{Cells, Sum};
+use super::profile_sum::{LossCells, Sum};
 use crate::{Error, Result};
 use libm::{expm1, log, log1p, sqrt};
 
@@ -179,7 +179,7 @@ fn power(law: &LossLaw, times: u64) -> LossLaw {
 pub struct Losses {
     law: LossLaw,
     /// Where many losses stand beside Gaussian noise: the same in cells.
-    cells: Option<Cells>,
+    cells: Option<LossCells>,
     u: f64,
     error: f64,
 }
@@ -208,7 +208,7 @@ impl Losses {
             _ => gridded(&laws),
         }
         .numbers();
-        let cells = (u > 0.0 && law.atoms.len() >= MANY).then(|| Cells::new(&law.atoms, u));
+        let cells = (u > 0.0 && law.atoms.len() >= MANY).then(|| LossCells::new(&law.atoms, u));
         Ok(Self { error: 40.0 + law.atoms.len() as f64, law, cells, u })
     }
 

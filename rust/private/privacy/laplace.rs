@@ -10,7 +10,7 @@
 //! Source: J. von Neumann (1951), Various techniques used in connection with random digits (the coins); C. Karney (2016),
 //! Sampling exactly from the normal distribution (exponential variables as a whole part and a fraction).
 
-use super::noise::{Decay, TwoSidedGeometric, bernoulli};
+use super::noise::{Decay, GeometricNoise, bernoulli};
 use super::normal::Uniform;
 use super::source::Source;
 use crate::{Error, Result};
@@ -18,7 +18,7 @@ use crate::{Error, Result};
 /// Laplace noise of a given scale in units of the grid, added and rounded exactly.
 #[derive(Clone, Debug)]
 pub struct RoundedLaplace {
-    whole: TwoSidedGeometric,
+    whole: GeometricNoise,
     numerator: u64,
     denominator: u64,
 }
@@ -33,11 +33,7 @@ impl RoundedLaplace {
             let value = format!("{denominator}/{numerator}");
             return Err(Error::Domain { name: "scale", value, requirement: "at least one grid step" });
         }
-        Ok(Self {
-            whole: TwoSidedGeometric::new(Decay::Exponential { numerator, denominator })?,
-            numerator,
-            denominator,
-        })
+        Ok(Self { whole: GeometricNoise::new(Decay::Exponential { numerator, denominator })?, numerator, denominator })
     }
 
     /// floor(fraction / 2^64 + 1/2 + L): what a draw adds to the integer part of a value in grid steps.

@@ -7,7 +7,7 @@
 //! Source: I. Mironov (2012), On significance of the least significant bits for differential privacy (why a grid).
 
 use super::laplace::RoundedLaplace;
-use super::noise::{DiscreteGaussian, TwoSidedGeometric};
+use super::noise::{DiscreteGaussian, GeometricNoise};
 use super::normal::RoundedNormal;
 use super::source::Source;
 use crate::monitor::Monitor;
@@ -37,7 +37,7 @@ fn for_each<T>(values: &mut [T], monitor: &mut dyn Monitor, mut act: impl FnMut(
 pub fn add_geometric(
     values: &mut [i64],
     bounds: (i64, i64),
-    noise: &TwoSidedGeometric,
+    noise: &GeometricNoise,
     source: &mut impl Source,
     monitor: &mut dyn Monitor,
 ) -> Result<()> {
@@ -84,7 +84,7 @@ pub fn add_laplace(
     values: &mut [f64],
     (lower, upper): (f64, f64),
     step: f64,
-    noise: &TwoSidedGeometric,
+    noise: &GeometricNoise,
     source: &mut impl Source,
     monitor: &mut dyn Monitor,
 ) -> Result<()> {
@@ -182,12 +182,12 @@ mod tests {
     use super::*;
     use crate::monitor::Silent;
 
-    fn noise(denominator: u64) -> TwoSidedGeometric {
-        TwoSidedGeometric::new(Decay::Exponential { numerator: 1, denominator }).unwrap()
+    fn noise(denominator: u64) -> GeometricNoise {
+        GeometricNoise::new(Decay::Exponential { numerator: 1, denominator }).unwrap()
     }
 
-    fn hardly_any() -> TwoSidedGeometric {
-        TwoSidedGeometric::new(Decay::Exponential { numerator: 4000, denominator: 1 }).unwrap()
+    fn hardly_any() -> GeometricNoise {
+        GeometricNoise::new(Decay::Exponential { numerator: 4000, denominator: 1 }).unwrap()
     }
 
     #[test]

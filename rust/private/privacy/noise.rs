@@ -137,14 +137,14 @@ impl CumulativeLaw for Digit {
 
 /// A two-sided geometric law with its tables.
 #[derive(Clone, Debug)]
-pub struct TwoSidedGeometric {
+pub struct GeometricNoise {
     digits: Vec<InverseCdfTable<Digit>>, // from the lowest
     top: InverseCdfTable<Digit>,
     base_bits: u32,
     word_bits: u32,
 }
 
-impl TwoSidedGeometric {
+impl GeometricNoise {
     /// The law of ratio alpha.
     ///
     /// # Errors
@@ -184,7 +184,7 @@ impl TwoSidedGeometric {
     /// A draw of the one-sided law on 0, 1, 2, ...: P(x) = (1 - alpha) alpha^x.
     ///
     /// # Errors
-    /// As [`TwoSidedGeometric::draw`].
+    /// As [`GeometricNoise::draw`].
     #[inline]
     pub fn draw_one_sided(&self, source: &mut impl Source) -> Result<i64> {
         let word = source.bits(self.word_bits);
@@ -249,7 +249,7 @@ impl TwoSidedGeometric {
 /// A discrete Gaussian law of rational variance.
 #[derive(Clone, Debug)]
 pub struct DiscreteGaussian {
-    laplace: TwoSidedGeometric,
+    laplace: GeometricNoise,
     scale: u128,
     numerator: u128,
     denominator: u128,
@@ -269,7 +269,7 @@ impl DiscreteGaussian {
             });
         }
         let scale = (numerator / denominator).isqrt() + 1; // floor(sigma) + 1
-        let laplace = TwoSidedGeometric::new(Decay::Exponential { numerator: 1, denominator: scale })?;
+        let laplace = GeometricNoise::new(Decay::Exponential { numerator: 1, denominator: scale })?;
         Ok(Self { laplace, scale: scale.into(), numerator: numerator.into(), denominator: denominator.into() })
     }
 
@@ -332,7 +332,7 @@ fn wide_below(bound: u128, source: &mut impl Source) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::super::source::Generator;
-    use super::super::source::tests::{Tree, walk};
+    use super::super::source::tests::{DecisionTree, walk};
     use super::*;
 
     fn factorial(n: u32) -> BigUint {
@@ -366,9 +366,9 @@ mod tests {
             [(1u32, 2u32, 3, 7, 2), (1, 3, 2, 7, 2), (2, 3, 2, 6, 3), (1, 4, 3, 8, 2)]
         {
             let decay = Decay::Rational { numerator: n.into(), denominator: d.into() };
-            let law = TwoSidedGeometric::with_tables(decay, base_bits, word_bits);
+            let law = GeometricNoise::with_tables(decay, base_bits, word_bits);
             let whole = BigUint::from(1u32) << ((word_bits as usize + 1) * depth);
-            let Tree { weights, undecided, whole } =
+            let DecisionTree { weights, undecided, whole } =
                 walk(depth, whole, |source| law.attempt(source).unwrap().unwrap_or(NOTHING));
             assert!(&undecided * 12u32 < whole, "n/d = {n}/{d}: much is undecided, {undecided} of {whole}");
             for x in (-4i64..=4).chain([NOTHING]) {
@@ -385,7 +385,7 @@ mod tests {
     #[test]
     fn digits_of_a_flat_law_have_the_exact_rational_probabilities() {
         // alpha = 15/16 with tables of four entries: two digits below the top.
-        let law = TwoSidedGeometric::with_tables(Decay::Rational { numerator: 15, denominator: 16 }, 2, 5);
+        let law = GeometricNoise::with_tables(Decay::Rational { numerator: 15, denominator: 16 }, 2, 5);
         assert_eq!(law.digits.len(), 2);
         let digit = |level: usize| {
             walk(4, BigUint::from(1u32) << 20, |source| {
@@ -424,7 +424,7 @@ mod tests {
         let mut source = Generator::insecure([20, 26]);
         for (s, t) in [(1, 1), (1, 40), (5, 2), (1, 1000)] {
             let alpha = (-(s as f64) / t as f64).exp();
-            let law = TwoSidedGeometric::new(Decay::Exponential { numerator: s, denominator: t }).unwrap();
+            let law = GeometricNoise::new(Decay::Exponential { numerator: s, denominator: t }).unwrap();
             let (mut counts, mut squares) = (vec![0.0; 401], 0.0);
             let draws = 200_000;
             for _ in 0..draws {
@@ -463,10 +463,10 @@ mod tests {
     #[test]
     fn noise_that_64_bits_cannot_carry_is_refused() {
         for (s, t) in [(0, 1), (1, 0), (1, u64::MAX), (4096, 1)] {
-            assert!(TwoSidedGeometric::new(Decay::Exponential { numerator: s, denominator: t }).is_err());
+            assert!(GeometricNoise::new(Decay::Exponential { numerator: s, denominator: t }).is_err());
         }
         for (n, d) in [(0, 1), (1, 1), (3, 2), (u64::MAX - 1, u64::MAX)] {
-            assert!(TwoSidedGeometric::new(Decay::Rational { numerator: n, denominator: d }).is_err());
+            assert!(GeometricNoise::new(Decay::Rational { numerator: n, denominator: d }).is_err());
         }
         assert!(DiscreteGaussian::new(0, 1).is_err() && DiscreteGaussian::new(1 << 41, 1).is_err());
     }
@@ -474,9 +474,9 @@ mod tests {
     #[test]
     fn laws_of_the_largest_and_the_smallest_rate_can_be_drawn() {
         let mut source = Generator::insecure([3, 4]);
-        let steep = TwoSidedGeometric::new(Decay::Exponential { numerator: 4095, denominator: 1 }).unwrap();
+        let steep = GeometricNoise::new(Decay::Exponential { numerator: 4095, denominator: 1 }).unwrap();
         assert!((0..1000).all(|_| steep.draw(&mut source) == Ok(0)));
-        let flat = TwoSidedGeometric::new(Decay::Exponential { numerator: 1, denominator: 1 << 52 }).unwrap();
+        let flat = GeometricNoise::new(Decay::Exponential { numerator: 1, denominator: 1 << 52 }).unwrap();
         let mean = (0..1000).map(|_| flat.draw(&mut source).unwrap().abs() as f64 * MIN_RATE).sum::<f64>() / 1000.0;
         assert!((mean - 1.0).abs() < 0.2, "the mean distance from zero is the scale, found {mean}");
     }

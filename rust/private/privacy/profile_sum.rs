@@ -54,7 +54,7 @@ fn tail(rest: f64, u: f64) -> f64 {
 }
 
 #[derive(Clone, Debug)]
-struct Cell {
+struct LossCell {
     atoms: Range<usize>,
     center: f64,
     /// Greatest distance of a loss from the center.
@@ -62,7 +62,7 @@ struct Cell {
     moments: [f64; TERMS + 1],
 }
 
-impl Cell {
+impl LossCell {
     fn of(all: &[(f64, f64)], atoms: Range<usize>, u: f64) -> Self {
         let own = &all[atoms.clone()];
         let (low, high) = (own[0].0, own[own.len() - 1].0);
@@ -138,9 +138,9 @@ const INVERSES: [f64; TERMS + 2] = {
 
 /// Losses in cells.
 #[derive(Clone, Debug)]
-pub(super) struct Cells(Vec<Cell>);
+pub(super) struct LossCells(Vec<LossCell>);
 
-impl Cells {
+impl LossCells {
     /// Cells of increasing losses, beside Gaussian noise of ratio u > 0.
     pub fn new(atoms: &[(f64, f64)], u: f64) -> Self {
         let (width, mut start) = (2.0 * HALF.1.min(HALF.0 * u), 0);
@@ -149,7 +149,7 @@ impl Cells {
             let end = start + atoms[start..].partition_point(|atom| atom.0 <= atoms[start].0 + width);
             // A loss that is not a number ends no cell.
             let end = end.clamp(start + 1, start + MOST);
-            cells.push(Cell::of(atoms, start..end, u));
+            cells.push(LossCell::of(atoms, start..end, u));
             start = end;
         }
         Self(cells)

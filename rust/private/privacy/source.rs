@@ -149,15 +149,15 @@ pub(crate) mod tests {
 
     /// Exact probability of each outcome as far as decided within `limit` decisions, over the common denominator, and the
     /// weight of what is still undecided there.
-    pub(crate) struct Tree {
+    pub(crate) struct DecisionTree {
         pub weights: std::collections::BTreeMap<i64, BigUint>,
         pub undecided: BigUint,
         pub whole: BigUint,
     }
 
     /// Walks the tree of `sampler` down to `limit` decisions; `whole` must be divisible by every product of choices.
-    pub(crate) fn walk(limit: usize, whole: BigUint, mut sampler: impl FnMut(&mut Paths) -> i64) -> Tree {
-        let mut tree = Tree { weights: Default::default(), undecided: BigUint::ZERO, whole };
+    pub(crate) fn walk(limit: usize, whole: BigUint, mut sampler: impl FnMut(&mut Paths) -> i64) -> DecisionTree {
+        let mut tree = DecisionTree { weights: Default::default(), undecided: BigUint::ZERO, whole };
         let mut paths = Paths { path: Vec::new(), depth: 0, limit, lost: None };
         loop {
             (paths.depth, paths.lost) = (0, None);

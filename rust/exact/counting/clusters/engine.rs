@@ -10,7 +10,7 @@
 //! [`tables`]: super::tables
 
 use super::partition;
-use super::tables::{Bag, Coefficient, Kind, Table, Tables, Terms, WHAT};
+use super::tables::{BagShape, BagTable, BagTables, Coefficient, Kind, Terms, WHAT};
 use crate::counting::graph_sums::elimination::{EliminationOrder, Rule};
 use crate::counting::graph_sums::order::good_order;
 use crate::counting::graph_sums::planner::Planner;
@@ -96,7 +96,7 @@ pub struct Clusters {
 /// A vertex that is eliminated.
 #[derive(Debug)]
 struct ClusterVertex {
-    table: Arc<Table>,
+    table: Arc<BagTable>,
     /// Where the messages of its children, in the order of their joins, come among them.
     children: Vec<usize>,
 }
@@ -179,10 +179,10 @@ impl Clusters {
             later.push(found);
         }
         let is_plain = |coefficient: &Coefficient| is_plain(coefficient, &kinds);
-        let mut tables = Tables::new(colors, limit, planner, &is_plain);
+        let mut tables = BagTables::new(colors, limit, planner, &is_plain);
         let mut below: Vec<Vec<usize>> = vec![Vec::new(); order.len()];
         let mut lengths = Vec::with_capacity(order.len());
-        let mut planned: Vec<Arc<Table>> = Vec::with_capacity(order.len());
+        let mut planned: Vec<Arc<BagTable>> = Vec::with_capacity(order.len());
         for (place, scope) in scopes.iter().enumerate() {
             let bag: Vec<u32> = std::iter::once(place as u32).chain(scope.iter().copied()).collect();
             let find = |place: u32| bag.binary_search(&place).expect("a child's scope lies in the bag") as u8;
@@ -194,7 +194,7 @@ impl Clusters {
             for i in 0..rows.len() {
                 partition::members(rows[i] >> (i + 1) << (i + 1)).for_each(|k| rows[k] |= 1 << i);
             }
-            let table = tables.table(Bag {
+            let table = tables.table(BagShape {
                 children: below[place]
                     .iter()
                     .map(|&child| (planned[child].set, scopes[child].iter().map(|&u| find(u)).collect()))
@@ -231,7 +231,7 @@ impl Clusters {
 }
 
 /// Additions of a step, with what it takes however small.
-fn step_work(table: &Table) -> u64 {
+fn step_work(table: &BagTable) -> u64 {
     table.work() + 8
 }
 
@@ -444,7 +444,7 @@ fn add_up<R: Ring>(
     progress: &Progress,
 ) -> Result<()> {
     if out.len() <= TASK {
-        ring.dispatch(level(), Sums { terms, first: 0, left, right, out });
+        ring.dispatch(level(), PartitionSums { terms, first: 0, left, right, out });
         return progress.check();
     }
     parallel::pieces(
@@ -452,14 +452,14 @@ fn add_up<R: Ring>(
         TASK,
         || (),
         |(), i, out| {
-            ring.dispatch(level(), Sums { terms, first: i * TASK, left, right, out });
+            ring.dispatch(level(), PartitionSums { terms, first: i * TASK, left, right, out });
             progress.check()
         },
     )
 }
 
 /// Some of the sums.
-struct Sums<'s, E> {
+struct PartitionSums<'s, E> {
     terms: &'s Terms,
     first: usize,
     left: &'s [E],
@@ -470,7 +470,7 @@ struct Sums<'s, E> {
 /// Elements that are added before they are folded; one place is that of the products.
 const ADDED: usize = HEADROOM as usize - 1;
 
-impl<E> Kernel<E> for Sums<'_, E> {
+impl<E> Kernel<E> for PartitionSums<'_, E> {
     type Output = ();
 
     #[inline(always)]

@@ -32,7 +32,7 @@ use num_bigint::{BigInt, BigUint, Sign};
 use std::collections::HashMap;
 
 /// A number of components' weight, as numerator and denominator.
-pub type Rational = (BigInt, BigUint);
+pub type Fraction = (BigInt, BigUint);
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,9 +42,9 @@ pub enum ClusterQuantity {
     /// The coefficients of `x^i y^j` in T, row by row, j from 0 to m - r.
     Tutte,
     /// The coefficients of `v^0, ..., v^m` in Z where each edge has the weight v and a component q, times the n-th power of q's denominator.
-    Potts(Rational),
+    Potts(Fraction),
     /// Z with a weight of each edge, times the n-th power of q's denominator and all denominators of edges.
-    Weighted(Rational, Vec<Rational>),
+    Weighted(Fraction, Vec<Fraction>),
 }
 
 /// A sum over all subsets of the edges that is sought.
@@ -144,7 +144,7 @@ impl ClusterSums {
 }
 
 /// The residue of a fraction.
-fn residue(modulus: Modulus, (numerator, denominator): &Rational) -> u64 {
+fn residue(modulus: Modulus, (numerator, denominator): &Fraction) -> u64 {
     let inverse = modulus.inverse(modulus.residue_of(denominator));
     modulus.residue(modulus.mul(modulus.residue_of_signed(numerator), inverse))
 }
@@ -189,7 +189,7 @@ impl ClusterQuantity {
 
     /// What tells it from others on the same graph.
     fn words(&self) -> Vec<u64> {
-        let (kind, numbers): (u64, Vec<&Rational>) = match self {
+        let (kind, numbers): (u64, Vec<&Fraction>) = match self {
             Self::Chromatic => (0, Vec::new()),
             Self::Tutte => (1, Vec::new()),
             Self::Potts(q) => (2, vec![q]),
@@ -206,7 +206,7 @@ impl ClusterQuantity {
     /// The bound on the integers sought: all are added up without their signs.
     fn bits(&self, graph: &Graph) -> f64 {
         let (vertices, edges) = (graph.vertices() as f64, graph.edges().len() as f64);
-        let of_components = |q: &Rational| vertices * log2(q.0.magnitude()).max(log2(&q.1));
+        let of_components = |q: &Fraction| vertices * log2(q.0.magnitude()).max(log2(&q.1));
         let bits = match self {
             // T(2, 0), the number of acyclic orientations: each is known by the vertices' numbers of edges that leave.
             Self::Chromatic => edges.min(graph.degrees().iter().map(|&d| (d as f64 + 1.0).log2()).sum()),
@@ -223,7 +223,7 @@ impl ClusterQuantity {
             }
             Self::Potts(q) => edges + of_components(q),
             Self::Weighted(q, weights) => {
-                let edge = |(numerator, denominator): &Rational| log2(&(numerator.magnitude() + denominator));
+                let edge = |(numerator, denominator): &Fraction| log2(&(numerator.magnitude() + denominator));
                 weights.iter().map(edge).sum::<f64>() + of_components(q)
             }
         };
@@ -292,7 +292,7 @@ impl Modular for ClusterSums {
             return values.to_vec();
         }
         // The engine's sum has a component less for each of the graph, and `v^-1` for each edge of a forest.
-        let ended = |q: &Rational| {
+        let ended = |q: &Fraction| {
             let denominators = prime.pow(prime.residue_of(&q.1), self.vertices as u64);
             mul(prime.pow(residue(prime, q), self.components as u64), denominators)
         };

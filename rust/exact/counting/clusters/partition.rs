@@ -7,10 +7,10 @@ pub const MOST: usize = 25;
 const BITS: usize = 5;
 
 /// A partition.
-pub type Code = u128;
+pub type PartitionCode = u128;
 
 /// The number of a partition given by its blocks, masks of vertices; sorts them by their first vertices.
-pub fn code(blocks: &mut [u32]) -> Code {
+pub fn code(blocks: &mut [u32]) -> PartitionCode {
     blocks.sort_unstable_by_key(|block| block.trailing_zeros());
     (0..)
         .zip(&*blocks)
@@ -18,7 +18,7 @@ pub fn code(blocks: &mut [u32]) -> Code {
 }
 
 /// The blocks of a partition of so many vertices, in the order of their first vertices.
-pub fn blocks(code: Code, vertices: usize, out: &mut Vec<u32>) {
+pub fn blocks(code: PartitionCode, vertices: usize, out: &mut Vec<u32>) {
     out.clear();
     for v in 0..vertices {
         let number = (code >> (BITS * v)) as usize % (1 << BITS);

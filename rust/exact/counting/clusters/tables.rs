@@ -18,7 +18,7 @@
 //! (partitions without crossings and without neighbors in a block); R. Andrzejak (1998), An algorithm for the Tutte polynomials of graphs of
 //! bounded treewidth, Discrete Math. 190 (trees of bags).
 
-use super::partition::{self, Code, members};
+use super::partition::{self, PartitionCode, members};
 use crate::Result;
 use crate::counting::graph_sums::planner::Planner;
 use std::collections::HashMap;
@@ -40,7 +40,7 @@ pub type Kind = u32;
 
 /// What a vertex, its scope and its children look like.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Bag {
+pub struct BagShape {
     /// The set of partitions of each child, and where the vertices of its scope are in the bag.
     pub children: Vec<(u32, Vec<u8>)>,
     /// The edges of the vertex into the scope: the other end's place in the bag, the kind.
@@ -74,7 +74,7 @@ pub struct Terms {
 }
 
 /// Terms of one sum: plain elements, and pairs of an element and a factor.
-pub type Sum<'t> = (&'t [u32], &'t [[u32; 2]]);
+pub type SumTerms<'t> = (&'t [u32], &'t [[u32; 2]]);
 
 impl Terms {
     /// Sorts terms: what they are added to, an element, and perhaps a factor.
@@ -114,7 +114,7 @@ impl Terms {
 
     /// The terms of a sum.
     #[inline(always)]
-    pub fn sum(&self, i: usize) -> Sum<'_> {
+    pub fn sum(&self, i: usize) -> SumTerms<'_> {
         let ([a, b], [c, d]) = (self.starts[i], self.starts[i + 1]);
         (&self.plain[a as usize..c as usize], &self.weighted[b as usize..d as usize])
     }
@@ -131,7 +131,7 @@ impl Terms {
 
 /// How a child is joined to those before.
 #[derive(Debug)]
-pub struct Join {
+pub struct ChildJoin {
     /// Pairs of elements, the second times a power of the factor of a cycle: that of the k-th power is k tables further.
     pub terms: Terms,
     /// Powers there are.
@@ -142,9 +142,9 @@ pub struct Join {
 
 /// What happens at bags that look alike.
 #[derive(Debug)]
-pub struct Table {
+pub struct BagTable {
     /// For the second child and each further one.
-    pub joins: Vec<Join>,
+    pub joins: Vec<ChildJoin>,
     /// The sums over the elements of the joined table.
     pub sums: Terms,
     /// The factors that these refer to.
@@ -153,7 +153,7 @@ pub struct Table {
     pub set: u32,
 }
 
-impl Table {
+impl BagTable {
     /// Additions.
     pub fn work(&self) -> u64 {
         self.terms().map(Terms::work).sum()
@@ -161,7 +161,7 @@ impl Table {
 
     /// Elements of the longest joined table, and of a message times the powers.
     pub fn room(&self) -> [usize; 2] {
-        let join = |join: &Join| [join.terms.len(), if join.powers > 1 { join.powers * join.len } else { 0 }];
+        let join = |join: &ChildJoin| [join.terms.len(), if join.powers > 1 { join.powers * join.len } else { 0 }];
         self.joins.iter().map(join).fold([0; 2], |a, b| [a[0].max(b[0]), a[1].max(b[1])])
     }
 
@@ -175,14 +175,14 @@ impl Table {
 }
 
 /// How children are joined, and the partitions of the bag with their elements.
-type Joined = (Vec<Join>, Vec<(Code, u32)>);
+type Joined = (Vec<ChildJoin>, Vec<(PartitionCode, u32)>);
 
 /// All tables of a plan.
-pub struct Tables<'p, 'w> {
-    tables: Vec<Arc<Table>>,
-    known: HashMap<Bag, u32>,
-    sets: Vec<Arc<[Code]>>,
-    set_numbers: HashMap<Arc<[Code]>, u32>,
+pub struct BagTables<'p, 'w> {
+    tables: Vec<Arc<BagTable>>,
+    known: HashMap<BagShape, u32>,
+    sets: Vec<Arc<[PartitionCode]>>,
+    set_numbers: HashMap<Arc<[PartitionCode]>, u32>,
     plain: &'p dyn Fn(&Coefficient) -> bool,
     /// Colors there are, where the blocks are those of equal color.
     colors: Option<usize>,
@@ -191,7 +191,7 @@ pub struct Tables<'p, 'w> {
     planner: &'p Planner<'w>,
 }
 
-impl<'p, 'w> Tables<'p, 'w> {
+impl<'p, 'w> BagTables<'p, 'w> {
     /// None yet; `plain` says which products of factors are always 1.
     pub fn new(
         colors: Option<usize>,
@@ -221,7 +221,7 @@ impl<'p, 'w> Tables<'p, 'w> {
     ///
     /// # Errors
     /// [`crate::Error::TooLarge`] beyond the limit, [`crate::Error::Interrupted`] when the planner says so.
-    pub fn table(&mut self, bag: Bag) -> Result<Arc<Table>> {
+    pub fn table(&mut self, bag: BagShape) -> Result<Arc<BagTable>> {
         if let Some(&number) = self.known.get(&bag) {
             return Ok(Arc::clone(&self.tables[number as usize]));
         }
@@ -229,7 +229,7 @@ impl<'p, 'w> Tables<'p, 'w> {
             Some(colors) => self.colored(&bag, colors)?,
             None => self.joined(&bag)?,
         };
-        let mut listing = Listing::new(&bag, self.plain, self.colors.is_some());
+        let mut listing = BagListing::new(&bag, self.plain, self.colors.is_some());
         let mut blocks = Vec::new();
         for (number, &(code, source)) in joined.iter().enumerate() {
             if number.is_multiple_of(LOOK) {
@@ -238,8 +238,8 @@ impl<'p, 'w> Tables<'p, 'w> {
             partition::blocks(code, bag.hard.len(), &mut blocks);
             listing.expand(&blocks, source);
         }
-        let Listing { found, mut terms, coefficients, .. } = listing;
-        let mut codes: Vec<(Code, u32)> = found.into_iter().collect();
+        let BagListing { found, mut terms, coefficients, .. } = listing;
+        let mut codes: Vec<(PartitionCode, u32)> = found.into_iter().collect();
         if codes.is_empty() {
             codes.push((0, 0)); // of which nothing comes: the sum is zero
         }
@@ -247,7 +247,7 @@ impl<'p, 'w> Tables<'p, 'w> {
         let mut rank = vec![0u32; codes.len()];
         codes.iter().zip(0..).for_each(|(&(_, number), place)| rank[number as usize] = place);
         terms.iter_mut().for_each(|(sum, ..)| *sum = rank[*sum as usize]);
-        let table = Table {
+        let table = BagTable {
             joins,
             sums: Terms::new(codes.len(), &terms),
             coefficients,
@@ -260,7 +260,7 @@ impl<'p, 'w> Tables<'p, 'w> {
         Ok(Arc::clone(&self.tables[self.tables.len() - 1]))
     }
 
-    fn set(&mut self, codes: Arc<[Code]>) -> u32 {
+    fn set(&mut self, codes: Arc<[PartitionCode]>) -> u32 {
         let number = self.sets.len() as u32;
         match self.set_numbers.entry(Arc::clone(&codes)) {
             Entry::Occupied(known) => *known.get(),
@@ -280,7 +280,7 @@ impl<'p, 'w> Tables<'p, 'w> {
     }
 
     /// The partitions of the bag that the children make together, and where the element of each is in the joined table.
-    fn joined(&self, bag: &Bag) -> Result<Joined> {
+    fn joined(&self, bag: &BagShape) -> Result<Joined> {
         let Some(((set, places), others)) = bag.children.split_first() else {
             let mut singles: Vec<u32> = (0..bag.hard.len()).map(|v| 1 << v).collect();
             return Ok((Vec::new(), vec![(partition::code(&mut singles), 0)]));
@@ -289,7 +289,7 @@ impl<'p, 'w> Tables<'p, 'w> {
         let mut joins = Vec::new();
         for (set, places) in others {
             let theirs = self.lifted(*set, places, bag.hard.len());
-            let mut found: HashMap<Code, u32> = HashMap::new();
+            let mut found: HashMap<PartitionCode, u32> = HashMap::new();
             let (mut terms, mut powers) = (Vec::new(), 1);
             let (mut ours, mut their, mut both) = (Vec::new(), Vec::new(), Vec::new());
             for (i, &code) in codes.iter().enumerate() {
@@ -313,13 +313,13 @@ impl<'p, 'w> Tables<'p, 'w> {
             }
             codes = vec![0; found.len()];
             found.into_iter().for_each(|(code, number)| codes[number as usize] = code);
-            joins.push(Join { terms: Terms::new(codes.len(), &terms), powers, len: theirs.len() });
+            joins.push(ChildJoin { terms: Terms::new(codes.len(), &terms), powers, len: theirs.len() });
         }
         Ok((joins, codes.into_iter().zip(0..).collect()))
     }
 
     /// The same of colors.
-    fn colored(&self, bag: &Bag, colors: usize) -> Result<Joined> {
+    fn colored(&self, bag: &BagShape, colors: usize) -> Result<Joined> {
         let mut joins = Vec::new();
         let (mut codes, mut covered) = (vec![(0, 0)], 0u32);
         for (number, (set, places)) in bag.children.iter().enumerate() {
@@ -330,7 +330,7 @@ impl<'p, 'w> Tables<'p, 'w> {
                 covered = mask;
                 continue;
             }
-            let ranks: HashMap<Code, u32> = theirs.iter().copied().zip(0..).collect();
+            let ranks: HashMap<PartitionCode, u32> = theirs.iter().copied().zip(0..).collect();
             let (mut all, mut terms, mut part) = (Vec::new(), Vec::new(), Vec::new());
             self.colorings(bag, colors, &codes, (covered, covered | mask), |blocks, source| {
                 part.clear();
@@ -344,7 +344,7 @@ impl<'p, 'w> Tables<'p, 'w> {
                 }
                 all.len()
             })?;
-            joins.push(Join { terms: Terms::new(all.len(), &terms), powers: 1, len: theirs.len() });
+            joins.push(ChildJoin { terms: Terms::new(all.len(), &terms), powers: 1, len: theirs.len() });
             (codes, covered) = (all, covered | mask);
         }
         let mut all = Vec::new();
@@ -358,9 +358,9 @@ impl<'p, 'w> Tables<'p, 'w> {
     /// Gives the vertices of `wanted` beyond `covered` colors in all ways; `found` is told blocks and says how many it has.
     fn colorings(
         &self,
-        bag: &Bag,
+        bag: &BagShape,
         colors: usize,
-        codes: &[(Code, u32)],
+        codes: &[(PartitionCode, u32)],
         (covered, wanted): (u32, u32),
         mut found: impl FnMut(&mut Vec<u32>, u32) -> usize,
     ) -> Result<()> {
@@ -407,10 +407,10 @@ impl<'p, 'w> Tables<'p, 'w> {
     }
 
     /// The partitions of a set over a bag.
-    fn lifted(&self, set: u32, places: &[u8], vertices: usize) -> Vec<Code> {
+    fn lifted(&self, set: u32, places: &[u8], vertices: usize) -> Vec<PartitionCode> {
         let among = places.iter().fold(0u32, |mask, &place| mask | 1 << place);
         let (mut below, mut above) = (Vec::new(), Vec::new());
-        let lift = |&code: &Code| {
+        let lift = |&code: &PartitionCode| {
             partition::blocks(code, places.len(), &mut below);
             above.clear();
             above.extend(below.iter().map(|&block| members(block).fold(0u32, |mask, v| mask | 1 << places[v])));
@@ -427,11 +427,11 @@ fn is_worthless(hard: &[u32], block: u32) -> bool {
 }
 
 /// What comes of the partitions of a bag.
-struct Listing<'b> {
-    bag: &'b Bag,
+struct BagListing<'b> {
+    bag: &'b BagShape,
     is_colored: bool,
     plain: &'b dyn Fn(&Coefficient) -> bool,
-    found: HashMap<Code, u32>,
+    found: HashMap<PartitionCode, u32>,
     terms: Vec<(u32, u32, Option<u32>)>,
     coefficients: Vec<Coefficient>,
     numbers: HashMap<Coefficient, Option<u32>>,
@@ -450,8 +450,8 @@ struct Branch<'s> {
     touching: usize,
 }
 
-impl<'b> Listing<'b> {
-    fn new(bag: &'b Bag, plain: &'b dyn Fn(&Coefficient) -> bool, is_colored: bool) -> Self {
+impl<'b> BagListing<'b> {
+    fn new(bag: &'b BagShape, plain: &'b dyn Fn(&Coefficient) -> bool, is_colored: bool) -> Self {
         Self {
             bag,
             is_colored,

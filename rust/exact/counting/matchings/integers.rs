@@ -6,7 +6,7 @@
 use super::multiplicities;
 use crate::Result;
 use crate::counting::graph_sums::elimination::{EliminationOrder, Rule};
-use crate::counting::graph_sums::integers::{Arithmetic, Bag, BagSum, ChildMessage, IntegerTree};
+use crate::counting::graph_sums::integers::{Bag, BagSum, ChildMessage, IntegerTree, MessageArithmetic};
 use crate::counting::graph_sums::planner::Planner;
 use crate::graphs::{Graph, Lists};
 use std::collections::HashMap;
@@ -50,7 +50,7 @@ pub fn plan(graph: &Graph, neighbors: &Lists, alone: bool, planner: &Planner<'_>
 }
 
 /// `sums[S] = sum over A within S of f[A] g[S - A]`.
-fn convolved<A: Arithmetic>(arithmetic: &A, f: &[A::Number], g: &[A::Number]) -> Result<Vec<A::Number>> {
+fn convolved<A: MessageArithmetic>(arithmetic: &A, f: &[A::Number], g: &[A::Number]) -> Result<Vec<A::Number>> {
     let mut sums = vec![arithmetic.number(0); f.len()];
     let present: Vec<usize> = (0..g.len()).filter(|&set| !arithmetic.is_zero(&g[set])).collect();
     for (set, x) in f.iter().enumerate().filter(|(_, x)| !arithmetic.is_zero(x)) {
@@ -62,7 +62,7 @@ fn convolved<A: Arithmetic>(arithmetic: &A, f: &[A::Number], g: &[A::Number]) ->
 }
 
 /// The message of a child over the subsets of the bag.
-fn lifted<A: Arithmetic>(arithmetic: &A, child: &ChildMessage<'_, A::Number>, len: usize) -> Vec<A::Number> {
+fn lifted<A: MessageArithmetic>(arithmetic: &A, child: &ChildMessage<'_, A::Number>, len: usize) -> Vec<A::Number> {
     let mut table = vec![arithmetic.number(0); len];
     for (set, x) in child.message.iter().enumerate() {
         table[child.lifted(set)] = x.clone();
@@ -71,7 +71,7 @@ fn lifted<A: Arithmetic>(arithmetic: &A, child: &ChildMessage<'_, A::Number>, le
 }
 
 /// Some children joined, by halves.
-fn joined<A: Arithmetic>(
+fn joined<A: MessageArithmetic>(
     arithmetic: &A,
     children: &[ChildMessage<'_, A::Number>],
     len: usize,
@@ -104,7 +104,7 @@ impl BagSum for MatchingSum {
         true
     }
 
-    fn table<A: Arithmetic>(
+    fn table<A: MessageArithmetic>(
         &self,
         arithmetic: &A,
         bag: &Bag<'_>,
@@ -113,7 +113,7 @@ impl BagSum for MatchingSum {
         joined(arithmetic, children, 2 << bag.scope.len())
     }
 
-    fn message<A: Arithmetic>(
+    fn message<A: MessageArithmetic>(
         &self,
         arithmetic: &A,
         bag: &Bag<'_>,

@@ -94,12 +94,12 @@ impl MatchingProblem {
 #[derive(Debug)]
 pub struct Dimers {
     problem: MatchingProblem,
-    method: MatchingMethod,
+    method: PerfectMatchingMethod,
     bits: f64,
 }
 
 #[derive(Debug)]
-enum MatchingMethod {
+enum PerfectMatchingMethod {
     /// The answer is known at once.
     Known(u64),
     Product,
@@ -166,8 +166,10 @@ impl Dimers {
             memory::charge("an exact count of perfect matchings", grid.rows as u128 * grid.cols as u128 / 8)?;
         }
         let (method, bits) = match &problem {
-            MatchingProblem::Grid(grid) if grid.rows % 2 == 1 && grid.cols % 2 == 1 => (MatchingMethod::Known(0), 1.0),
-            MatchingProblem::Grid(grid) => (MatchingMethod::Product, grid.bits()),
+            MatchingProblem::Grid(grid) if grid.rows % 2 == 1 && grid.cols % 2 == 1 => {
+                (PerfectMatchingMethod::Known(0), 1.0)
+            }
+            MatchingProblem::Grid(grid) => (PerfectMatchingMethod::Product, grid.bits()),
             MatchingProblem::Drawn { graph, embedding, windings } => {
                 let genus = embedding.genus();
                 let loops = if genus == 1 { embedding.loops(windings) } else { None };
@@ -190,23 +192,25 @@ impl Dimers {
         windings: &[[i32; 2]],
         loops: Option<[Vec<u32>; 2]>,
         progress: &Progress,
-    ) -> Result<MatchingMethod> {
+    ) -> Result<PerfectMatchingMethod> {
         if graph.vertices() == 0 {
-            return Ok(MatchingMethod::Known(1));
+            return Ok(PerfectMatchingMethod::Known(1));
         }
         let mate: Option<Vec<u32>> = maximum_matching(graph, progress)?.into_iter().collect();
-        let Some(mate) = mate else { return Ok(MatchingMethod::Known(0)) };
+        let Some(mate) = mate else { return Ok(PerfectMatchingMethod::Known(0)) };
         let mut matched = vec![u32::MAX; graph.vertices()];
         for (e, &(u, v)) in graph.edges().iter().enumerate() {
             if mate[u as usize] == v && matched[u as usize] == u32::MAX {
                 (matched[u as usize], matched[v as usize]) = (e as u32, e as u32);
             }
         }
-        let Some(flipped) = embedding.orientation() else { return Ok(MatchingMethod::Known(0)) };
+        let Some(flipped) = embedding.orientation() else { return Ok(PerfectMatchingMethod::Known(0)) };
         let pairs = MatchedPairs::new(graph, &mate);
         let Some(loops) = loops else {
             let nowhere = vec![false; pairs.count];
-            return Ok(MatchingMethod::Plane(Box::new(pairs.signed(graph, &flipped, &matched, &nowhere, false))));
+            return Ok(PerfectMatchingMethod::Plane(Box::new(
+                pairs.signed(graph, &flipped, &matched, &nowhere, false),
+            )));
         };
         let last = pairs.going_round(graph, windings);
         let form = |class: usize| {
@@ -215,35 +219,35 @@ impl Dimers {
             let arf = loops.iter().all(|path| embedding.form(path, |e| flipped[e], &matched));
             pairs.signed(graph, &flipped, &matched, &last, arf)
         };
-        Ok(MatchingMethod::Torus(Box::new([form(0), form(1), form(2), form(3)])))
+        Ok(PerfectMatchingMethod::Torus(Box::new([form(0), form(1), form(2), form(3)])))
     }
 
     /// The name of the method.
     pub fn engine(&self) -> &'static str {
         match self.method {
-            MatchingMethod::Known(_) => "known",
-            MatchingMethod::Product => "product of cosines",
-            MatchingMethod::Plane(_) => "Kasteleyn elimination",
-            MatchingMethod::Torus(_) => "four Pfaffians",
+            PerfectMatchingMethod::Known(_) => "known",
+            PerfectMatchingMethod::Product => "product of cosines",
+            PerfectMatchingMethod::Plane(_) => "Kasteleyn elimination",
+            PerfectMatchingMethod::Torus(_) => "four Pfaffians",
         }
     }
 
     /// Multiplications for one prime, roughly.
     pub fn work(&self) -> f64 {
         match (&self.method, &self.problem) {
-            (MatchingMethod::Known(_), _) => 1.0,
-            (MatchingMethod::Plane(signed), _) => signed.matrix.work(),
-            (MatchingMethod::Torus(forms), _) => 4.0 * forms[0].matrix.work(),
+            (PerfectMatchingMethod::Known(_), _) => 1.0,
+            (PerfectMatchingMethod::Plane(signed), _) => signed.matrix.work(),
+            (PerfectMatchingMethod::Torus(forms), _) => 4.0 * forms[0].matrix.work(),
             (_, MatchingProblem::Grid(grid)) => grid.work(),
-            (MatchingMethod::Product, MatchingProblem::Drawn { .. }) => 1.0,
+            (PerfectMatchingMethod::Product, MatchingProblem::Drawn { .. }) => 1.0,
         }
     }
 
     /// Bytes for one prime.
     pub fn bytes(&self) -> u128 {
         match (&self.method, &self.problem) {
-            (MatchingMethod::Plane(signed), _) => signed.matrix.bytes(),
-            (MatchingMethod::Torus(forms), _) => forms[0].matrix.bytes(),
+            (PerfectMatchingMethod::Plane(signed), _) => signed.matrix.bytes(),
+            (PerfectMatchingMethod::Torus(forms), _) => forms[0].matrix.bytes(),
             (_, MatchingProblem::Grid(grid)) => 8 * grid.cols as u128,
             _ => 0,
         }
@@ -253,17 +257,19 @@ impl Dimers {
     fn residue(&self, modulus: Modulus, progress: &Progress) -> Result<u64> {
         let modulus = modulus.value();
         match (&self.method, &self.problem) {
-            (MatchingMethod::Known(count), _) => Ok(*count),
-            (MatchingMethod::Plane(signed), _) => signed.residue(modulus, progress),
-            (MatchingMethod::Torus(forms), _) => {
+            (PerfectMatchingMethod::Known(count), _) => Ok(*count),
+            (PerfectMatchingMethod::Plane(signed), _) => signed.residue(modulus, progress),
+            (PerfectMatchingMethod::Torus(forms), _) => {
                 let field = Montgomery::new(modulus);
                 let residues =
                     forms.iter().map(|signed| signed.residue(modulus, progress)).collect::<Result<Vec<u64>>>()?;
                 let sum = residues.iter().fold(0, |sum, &x| (sum + x) % modulus);
                 Ok(field.leave(field.mul(field.enter(sum), field.enter(modulus / 2 + 1))))
             }
-            (MatchingMethod::Product, MatchingProblem::Grid(grid)) => Ok(grid.residue(modulus)),
-            (MatchingMethod::Product, MatchingProblem::Drawn { .. }) => unreachable!("only grids have a product"),
+            (PerfectMatchingMethod::Product, MatchingProblem::Grid(grid)) => Ok(grid.residue(modulus)),
+            (PerfectMatchingMethod::Product, MatchingProblem::Drawn { .. }) => {
+                unreachable!("only grids have a product")
+            }
         }
     }
 }
@@ -359,7 +365,7 @@ impl Modular for Dimers {
 
     fn order(&self) -> u64 {
         match (&self.method, &self.problem) {
-            (MatchingMethod::Product, MatchingProblem::Grid(grid)) => grid.order(),
+            (PerfectMatchingMethod::Product, MatchingProblem::Grid(grid)) => grid.order(),
             _ => 1,
         }
     }

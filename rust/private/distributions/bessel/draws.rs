@@ -61,13 +61,13 @@ pub(super) fn may_count(order: f64, x: f64, u: f64) -> bool {
 
 /// Partial sums 1, 1 + x/(v+1), ... as fractions over D_n = n! (v+1) ... (v+n): N_n = n (v+n) N_(n-1) + x^n.
 #[derive(Clone, Copy)]
-struct Sums<const L: usize> {
+struct PartialSums<const L: usize> {
     numerator: [f64; L],
     denominator: [f64; L],
     power: [f64; L],
 }
 
-impl<const L: usize> Sums<L> {
+impl<const L: usize> PartialSums<L> {
     const ONE: Self = Self { numerator: [1.0; L], denominator: [1.0; L], power: [1.0; L] };
 
     #[inline(always)]
@@ -109,7 +109,7 @@ pub(super) fn first_counts<const N: usize, const L: usize>(
     x: &[f64; L],
     u: &[f64; L],
 ) -> ([f64; L], [f64; L]) {
-    let mut sums = [Sums::ONE; FIRST_COUNTS];
+    let mut sums = [PartialSums::ONE; FIRST_COUNTS];
     for n in 1..FIRST_COUNTS {
         sums[n] = sums[n - 1];
         sums[n].add(n, order, x);
@@ -132,12 +132,12 @@ pub(super) fn all_counts<const N: usize, const L: usize>(
     x: &[f64; L],
     u: &[f64; L],
 ) -> ([f64; L], [f64; L]) {
-    let mut sum = Sums::ONE;
+    let mut sum = PartialSums::ONE;
     for n in 1..=N {
         sum.add(n, order, x);
     }
     let (target, mut count) = (sum.times(u), [0.0; L]);
-    sum = Sums::ONE;
+    sum = PartialSums::ONE;
     for n in 1..=N {
         if !sum.count(&target, &mut count) {
             break;

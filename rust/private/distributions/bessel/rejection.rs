@@ -103,7 +103,7 @@ struct Mass {
     x: f64,
     mode: f64,
     near: f64,
-    logarithms: Option<Logarithms>,
+    logarithms: Option<LogMasses>,
 }
 
 impl Mass {
@@ -121,7 +121,7 @@ impl Mass {
             return self.reaches_near(k, level);
         }
         let (order, x, mode) = (self.order, self.x, self.mode);
-        self.logarithms.get_or_insert_with(|| Logarithms::new(order, x, mode)).reach(k, level.ln())
+        self.logarithms.get_or_insert_with(|| LogMasses::new(order, x, mode)).reach(k, level.ln())
     }
 
     /// By the product of x / (j (j + order)) over the steps between, or its inverse.
@@ -139,7 +139,7 @@ impl Mass {
 }
 
 /// The logarithm of the mass relative to that of the mode.
-struct Logarithms {
+struct LogMasses {
     order: f64,
     mode: f64,
     low: FactorialRatio,
@@ -147,7 +147,7 @@ struct Logarithms {
     step: f64,
 }
 
-impl Logarithms {
+impl LogMasses {
     fn new(order: f64, x: f64, mode: f64) -> Self {
         let (low, high) = (FactorialRatio::new(mode), FactorialRatio::new(mode + order));
         let scale = low.scale() * high.scale();
@@ -274,7 +274,7 @@ mod tests {
             let x = 2.0 * variance * variance * (1.0 + (1.0 + order * order / (4.0 * variance * variance)).sqrt());
             let hat = Hat::new(order, x);
             let mut mass = Mass::new(order, x, &hat);
-            let logarithms = Logarithms::new(order, x, mass.mode);
+            let logarithms = LogMasses::new(order, x, mass.mode);
             mass.near = 0.0;
             let (from, to) = ((mass.mode - 12.0 * hat.deviation - 8.0).max(0.0), mass.mode + 12.0 * hat.deviation + 20.0);
             let mut k = from.floor();
@@ -297,7 +297,7 @@ mod tests {
             let mass = Mass::new(order, x, &hat);
             let k = mass.mode + f64::from(steps);
             prop_assume!(k >= 0.0);
-            let logarithms = Logarithms::new(order, x, mass.mode);
+            let logarithms = LogMasses::new(order, x, mass.mode);
             let ratio = ((k - mass.mode) * logarithms.step + logarithms.low.log(k) + logarithms.high.log(k + order)).exp();
             prop_assert!(mass.reaches_near(k, ratio * (1.0 - 1e-9)) && !mass.reaches_near(k, ratio * (1.0 + 1e-9)));
         }

@@ -34,12 +34,12 @@ const FORGOTTEN: f64 = 42.0;
 const CHEAP_STEPS: f64 = 16.0;
 
 /// Columns of `N` lanes, of which `len` are taken.
-struct Lanes<const COLUMNS: usize, const N: usize> {
+struct ColumnLanes<const COLUMNS: usize, const N: usize> {
     columns: [[f64; N]; COLUMNS],
     len: usize,
 }
 
-impl<const COLUMNS: usize, const N: usize> Lanes<COLUMNS, N> {
+impl<const COLUMNS: usize, const N: usize> ColumnLanes<COLUMNS, N> {
     fn new() -> Self {
         Self { columns: [[0.0; N]; COLUMNS], len: 0 }
     }
@@ -61,7 +61,7 @@ impl<const COLUMNS: usize, const N: usize> Lanes<COLUMNS, N> {
 
 /// Sums of all masses; columns: where to begin (at least 1), its first ratio, 1 / l1, l2 / l1 <= 1, and the value m >= 0 that splits.
 struct Whole<'a, const N: usize> {
-    lanes: &'a Lanes<5, N>,
+    lanes: &'a ColumnLanes<5, N>,
     /// Sums over j >= m, 0 <= j < m, j < 0, and j <= -m if m > 0.
     sums: &'a mut [[f64; N]; 4],
 }
@@ -105,7 +105,7 @@ impl<const N: usize> FloatWork for Whole<'_, N> {
 
 /// Runs from a mass of 1 down; columns: the last value, steps (at least 1), the ratio above the first one, 1 / l1, l2 / l1.
 struct Descent<'a, const N: usize> {
-    lanes: &'a Lanes<5, N>,
+    lanes: &'a ColumnLanes<5, N>,
     /// The sum of all masses, and the last one.
     sums: &'a mut [[f64; N]; 2],
 }
@@ -177,7 +177,7 @@ fn next_of(begins: &[f64; LANES], here: f64) -> f64 {
 
 /// How the tail of a law is found.
 #[derive(Clone, Copy)]
-enum Plan {
+enum TailMethod {
     Known(Tail),
     /// The lane, and which of P(X >= m), P(X < m), P(X <= -m) it is; X may be the mirrored law.
     Whole {
@@ -236,26 +236,26 @@ fn ratio(law: &Skellam, k: f64) -> f64 {
 
 /// Plans and lanes for up to `N / 2` laws.
 struct Batch<const N: usize> {
-    whole: Lanes<5, N>,
-    runs: Lanes<5, N>,
+    whole: ColumnLanes<5, N>,
+    runs: ColumnLanes<5, N>,
 }
 
 impl<const N: usize> Batch<N> {
-    fn plan(&mut self, law: &Skellam, k: f64) -> Plan {
+    fn plan(&mut self, law: &Skellam, k: f64) -> TailMethod {
         let [plus, minus] = law.rates();
         let lower = law.is_lower(k);
         if !(plus > 0.0 && minus > 0.0) {
-            return Plan::Known(law.tail_alone(k));
+            return TailMethod::Known(law.tail_alone(k));
         }
         if plus + minus <= SMALL_VARIANCE {
             return self.plan_whole(law, k, lower);
         }
         // P(X >= k) of the law itself or of the mirrored one
         let run = if lower { self.plan_run(&law.mirrored(), -k) } else { self.plan_run(law, k + 1.0) };
-        run.unwrap_or_else(|| Plan::Known(law.tail_alone(k)))
+        run.unwrap_or_else(|| TailMethod::Known(law.tail_alone(k)))
     }
 
-    fn plan_whole(&mut self, law: &Skellam, k: f64, lower: bool) -> Plan {
+    fn plan_whole(&mut self, law: &Skellam, k: f64, lower: bool) -> TailMethod {
         let mirror = law.rates()[0] < law.rates()[1];
         let turned = if mirror { law.mirrored() } else { *law };
         let [plus, minus] = turned.rates();
@@ -271,15 +271,15 @@ impl<const N: usize> Batch<N> {
         let (mean, variance) = (plus - minus, plus + minus);
         let reach = (13.4 + (178.0 + 80.0 * variance).sqrt()).ceil();
         if !(plus >= LEAST_RATE && split <= mean + reach) {
-            return Plan::Known(law.tail_alone(k));
+            return TailMethod::Known(law.tail_alone(k));
         }
         let top = split.max(mean.ceil()) + reach;
         let lane = self.whole.push([top, turned.near_ratio(top), 1.0 / plus, minus / plus, split]);
-        Plan::Whole { lane, part }
+        TailMethod::Whole { lane, part }
     }
 
     /// P(X >= k) for k at or above the mode; none where there are too many steps.
-    fn plan_run(&mut self, law: &Skellam, k: f64) -> Option<Plan> {
+    fn plan_run(&mut self, law: &Skellam, k: f64) -> Option<TailMethod> {
         let [plus, minus] = law.rates();
         let reach = reach(law, k);
         let (start, top) = (k.max(0.0), k + reach);
@@ -296,16 +296,16 @@ impl<const N: usize> Batch<N> {
             self.runs.push([start, top - start, first, 1.0 / plus, minus / plus])
         });
         if k >= 0.0 {
-            return Some(Plan::Run { log, lane: above?, negative: false, rest: None });
+            return Some(TailMethod::Run { log, lane: above?, negative: false, rest: None });
         }
         let steps = reach.min(-k);
         let lane = self.runs.push([-k - steps, steps, ratio(&law.mirrored(), -k), 1.0 / minus, plus / minus]);
-        Some(Plan::Run { log, lane, negative: true, rest: above })
+        Some(TailMethod::Run { log, lane, negative: true, rest: above })
     }
 
     fn tails(level: Level, laws: &[(Skellam, f64)], mut take: impl FnMut(usize, Tail)) {
-        let mut batch = Self { whole: Lanes::new(), runs: Lanes::new() };
-        let mut plans = [Plan::Known(Tail::from_log(true, 0.0)); N];
+        let mut batch = Self { whole: ColumnLanes::new(), runs: ColumnLanes::new() };
+        let mut plans = [TailMethod::Known(Tail::from_log(true, 0.0)); N];
         for ((law, k), plan) in laws.iter().zip(&mut plans) {
             *plan = batch.plan(law, *k);
         }
@@ -314,11 +314,11 @@ impl<const N: usize> Batch<N> {
         float_work(level, Descent { lanes: &batch.runs, sums: &mut runs });
         for (i, ((law, k), plan)) in laws.iter().zip(plans).enumerate() {
             let (lower, probability, log) = match plan {
-                Plan::Known(tail) => {
+                TailMethod::Known(tail) => {
                     take(i, tail);
                     continue;
                 }
-                Plan::Whole { lane, part } => {
+                TailMethod::Whole { lane, part } => {
                     let [upper, lower, negative, below] = [0, 1, 2, 3].map(|sum| whole[sum][lane]);
                     let part = match part {
                         Part::Upper => upper,
@@ -328,7 +328,7 @@ impl<const N: usize> Batch<N> {
                     let probability = part / (upper + lower + negative);
                     (law.is_lower(*k), probability, f64::NAN)
                 }
-                Plan::Run { log, lane, negative, rest } => {
+                TailMethod::Run { log, lane, negative, rest } => {
                     let [sum, mass] = [runs[0][lane], runs[1][lane]];
                     let ratio = if negative {
                         rest.map_or(sum, |rest| sum + mass * (runs[0][rest] / runs[1][rest] - 1.0))

@@ -8,7 +8,7 @@
 use super::circuit::{Factor, Node};
 use super::family::{Mask, count, walk};
 use super::set_table::{Introduction, Location, NeighborRows, Stage, StageStep};
-use super::sums::{CLOSED, FRESH, LOW, Lowest, SumBlock, SumStep, Sums};
+use super::sums::{CLOSED, FRESH, LOW, Lowest, SubsetSums, SumBlock, SumStep};
 use crate::Result;
 use crate::monitor::Progress;
 use crate::numeric::buffer::Buffer;
@@ -51,7 +51,7 @@ enum EventAction<E, const W: usize> {
 }
 
 struct Change<E, const W: usize> {
-    sums: Sums<E>,
+    sums: SubsetSums<E>,
     /// The lowest vertices, whose subsets are listed.
     low: usize,
     /// The vertices above the one introduced.
@@ -218,7 +218,7 @@ impl<E: Copy + PartialEq, const W: usize> Change<E, W> {
         let forgotten_now = Mask::below(forgotten_now);
         let lowest = Lowest { rows: &rows, forgotten_now, above: lowest(above), hard: lowest(hard) };
         let factors = [0, 1].map(|i| introduction.map_or(Factor::One, |introduction| factor(introduction.weights + i)));
-        Self { sums: Sums::new(sum_step, &lowest, factors), low, above, hard, blocked }
+        Self { sums: SubsetSums::new(sum_step, &lowest, factors), low, above, hard, blocked }
     }
 
     /// The patterns of a block, one after another.

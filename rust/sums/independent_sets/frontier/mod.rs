@@ -60,12 +60,12 @@ pub struct Frontier {
     tape: Tape,
     /// What the vertices summed out contribute.
     factor: Node,
-    table: Table,
+    table: FrontierTable,
     roundings: u64,
 }
 
 #[derive(Debug)]
-enum Table {
+enum FrontierTable {
     DenseTable(DenseTable),
     IndependentSetTable(IndependentSetTable),
 }
@@ -74,8 +74,8 @@ enum Table {
 macro_rules! with_table {
     ($table:expr, $name:ident => $body:expr) => {
         match $table {
-            Table::DenseTable($name) => $body,
-            Table::IndependentSetTable($name) => $body,
+            FrontierTable::DenseTable($name) => $body,
+            FrontierTable::IndependentSetTable($name) => $body,
         }
     };
 }
@@ -162,7 +162,7 @@ impl Frontier {
         graph: &Graph,
         decomposition: &PathDecomposition,
         cut: &[u32],
-        mut table: Table,
+        mut table: FrontierTable,
         mut circuit: Circuit,
         progress: &Progress,
     ) -> Result<Self> {
@@ -288,8 +288,8 @@ impl Transfer for Frontier {
             with_table!(&self.table, t => t.step(at, registers, table))
         } else {
             let place = match &self.table {
-                Table::DenseTable(_) => 0,
-                Table::IndependentSetTable(set_table) => set_table.place(set_table.steps()).start,
+                FrontierTable::DenseTable(_) => 0,
+                FrontierTable::IndependentSetTable(set_table) => set_table.place(set_table.steps()).start,
             };
             let mut result = ring.mul(table[place], read(ring, self.factor, registers));
             for (place, weights) in self.cut.iter().enumerate() {
@@ -329,17 +329,16 @@ impl TableChoice {
         }
     }
 
-    fn table(self, decomposition: &PathDecomposition, circuit: &mut Circuit, most: usize) -> Option<Table> {
+    fn table(self, decomposition: &PathDecomposition, circuit: &mut Circuit, most: usize) -> Option<FrontierTable> {
         match self.set_table {
-            Some(forecast) => Some(Table::IndependentSetTable(IndependentSetTable::new(
+            Some(forecast) => Some(FrontierTable::IndependentSetTable(IndependentSetTable::new(
                 decomposition,
                 &forecast,
                 circuit,
                 set_table::BLOCK,
             ))),
-            None => {
-                DenseTable::new(decomposition, circuit, dense_table::TILE, most.max(1).ilog2()).map(Table::DenseTable)
-            }
+            None => DenseTable::new(decomposition, circuit, dense_table::TILE, most.max(1).ilog2())
+                .map(FrontierTable::DenseTable),
         }
     }
 }
@@ -384,7 +383,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// An engine with a table made as a test wants it.
-    fn engine(graph: &Graph, seed: u64, table: impl Fn(&PathDecomposition, &mut Circuit) -> Table) -> Frontier {
+    fn engine(graph: &Graph, seed: u64, table: impl Fn(&PathDecomposition, &mut Circuit) -> FrontierTable) -> Frontier {
         let neighbors = graph.neighbors();
         let mut circuit = Circuit::default();
         let reduced = ReducedGraph::new(graph, &neighbors, &[], &mut circuit, &Progress::default()).unwrap();
@@ -415,11 +414,11 @@ mod tests {
             };
             let expected: Vec<u64> = points.iter().map(horner).collect();
             let dense_table = engine(&graph, seed, |decomposition, circuit| {
-                Table::DenseTable(DenseTable::new(decomposition, circuit, tile, 40).unwrap())
+                FrontierTable::DenseTable(DenseTable::new(decomposition, circuit, tile, 40).unwrap())
             });
             let set_table = engine(&graph, seed, |decomposition, circuit| {
                 let forecast = Forecast::new(decomposition, u64::MAX, 1 << 30, &Planner::new(&Progress::default())).unwrap();
-                Table::IndependentSetTable(IndependentSetTable::new(decomposition, &forecast, circuit, 1 << block))
+                FrontierTable::IndependentSetTable(IndependentSetTable::new(decomposition, &forecast, circuit, 1 << block))
             });
             for engine in [dense_table, set_table] {
                 let total = (0..engine.steps()).map(|step| engine.work(step)).sum();

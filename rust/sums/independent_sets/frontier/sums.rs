@@ -32,7 +32,7 @@ pub enum SumStep {
 }
 
 /// An event, worked out for each subset of the lowest vertices that may be allowed.
-pub struct Sums<E> {
+pub struct SubsetSums<E> {
     sum_step: SumStep,
     /// The weights of the introduced vertex, out and in.
     factors: [Factor<E>; 2],
@@ -76,7 +76,7 @@ pub struct Lowest<'r> {
     pub hard: Mask<1>,
 }
 
-impl<E: Copy + PartialEq> Sums<E> {
+impl<E: Copy + PartialEq> SubsetSums<E> {
     /// Works an event out.
     pub fn new(sum_step: SumStep, lowest: &Lowest, factors: [Factor<E>; 2]) -> Self {
         let mut runs = Vec::new();
@@ -133,7 +133,7 @@ pub struct SumBlock<'t, R: Ring> {
     /// The ring computed in.
     pub ring: R,
     /// What happens.
-    pub sums: &'t Sums<R::Element>,
+    pub sums: &'t SubsetSums<R::Element>,
     /// The allowed of the lowest vertices, with marks.
     pub patterns: &'t [u8],
     /// The elements before.
@@ -204,7 +204,7 @@ const MERGED: u8 = 4;
 struct Ends<'t, R: Ring, A> {
     ring: R,
     a: A,
-    sums: &'t Sums<R::Element>,
+    sums: &'t SubsetSums<R::Element>,
     classes: &'t [u32; 7],
     source: &'t [R::Element],
     target: &'t mut [R::Element],

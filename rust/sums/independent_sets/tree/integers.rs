@@ -6,7 +6,7 @@
 use crate::Result;
 use crate::elimination::{EliminationOrder, Rule};
 use crate::graphs::Graph;
-use crate::integers::{Arithmetic, Bag, BagSum, ChildMessage, IntegerTree};
+use crate::integers::{Bag, BagSum, ChildMessage, IntegerTree, MessageArithmetic};
 use crate::planner::Planner;
 
 /// Independent sets; which vertices have loops, by their places.
@@ -62,7 +62,7 @@ impl BagSum for IndependentSum {
         rows.iter().enumerate().all(|(bit, row)| set >> bit & 1 == 0 || *row as usize & set == 0)
     }
 
-    fn table<A: Arithmetic>(
+    fn table<A: MessageArithmetic>(
         &self,
         arithmetic: &A,
         bag: &Bag<'_>,
@@ -80,7 +80,7 @@ impl BagSum for IndependentSum {
         Ok(table)
     }
 
-    fn message<A: Arithmetic>(
+    fn message<A: MessageArithmetic>(
         &self,
         arithmetic: &A,
         _: &Bag<'_>,

@@ -334,16 +334,16 @@ impl SetVertex {
 }
 
 /// The weights that the messages refer to, in one ring.
-struct Weights<'r, R: Ring> {
+struct RingWeights<'r, R: Ring> {
     ring: R,
     weights: &'r [Node],
     registers: &'r [R::Element],
 }
 
-impl<R: Ring> Summand<R::Element, Weights<'_, R>> for SetVertex {
+impl<R: Ring> Summand<R::Element, RingWeights<'_, R>> for SetVertex {
     fn message(
         &self,
-        context: &mut Weights<'_, R>,
+        context: &mut RingWeights<'_, R>,
         children: Messages<'_, R::Element>,
         out: &mut [R::Element],
         progress: &Progress,
@@ -432,7 +432,7 @@ impl Transfer for Tree {
         let Some(number) = at.number.checked_sub(self.tape.steps()) else {
             return self.tape.step(at, 0, registers);
         };
-        let mut context = Weights { ring, weights: &self.weights, registers };
+        let mut context = RingWeights { ring, weights: &self.weights, registers };
         if let Some(root) = self.messages.step(number as usize, &mut context, stack, at.progress)? {
             total[0] = ring.mul(total[0], root);
         }

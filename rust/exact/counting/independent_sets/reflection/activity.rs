@@ -20,7 +20,7 @@ const MOST_ONES: usize = 1 + *super::WIDTHS.end();
 
 /// The powers of an activity modulo a prime, for each matrix.
 #[derive(Clone, Debug)]
-pub struct Weights {
+pub struct ActivityPowers {
     /// z^0, z^1, ... up to all ones of a row and of a column of the start.
     pub powers: Vec<u64>,
     /// By matrix.
@@ -38,7 +38,7 @@ pub struct HalfWeights {
     rests: Vec<[u8; TILE]>,
 }
 
-impl Weights {
+impl ActivityPowers {
     /// Those of a residue below the prime; none for 1.
     pub fn new(reflection: &Reflection, prime: ShortPrime, activity: u64) -> Option<Self> {
         if activity == 1 {

@@ -32,7 +32,7 @@ use crate::numeric::neighbors::{self, NeighborKernel, Neighbors, ShortPrime, TIL
 use crate::numeric::residue::Modulus;
 use crate::parallel::{self, Shared};
 use crate::{Error, Result};
-use activity::{HalfWeights, Weights};
+use activity::{ActivityPowers, HalfWeights};
 use axis::{Axis, Symmetric};
 use finish::{LONGEST_RUN, LiftedSquares, MOST_KNOWN, MOST_PRIMES, Signs, Squares};
 use ring::LastSymbols;
@@ -273,7 +273,7 @@ impl Reflection {
     fn room_bytes(&self, threads: usize) -> u64 {
         let tiles = self.halves.iter().map(|half| words(half.axis.beginning).pow(2) * TILE_WORDS).sum::<usize>();
         let runs = (words(self.halves[0].axis.longest) + TILE) * TILE;
-        let weights = if self.weighed { Weights::len(self) } else { 0 };
+        let weights = if self.weighed { ActivityPowers::len(self) } else { 0 };
         let factors = if self.last.is_some() { 0 } else { StartFactors::len(self, self.weighed, threads) };
         8 * (factors + weights + threads * (tiles + runs)) as u64
     }
@@ -373,8 +373,8 @@ impl Reflection {
         let primes: Vec<ShortPrime> = moduli.iter().map(|&modulus| short(modulus)).collect::<Result<_>>()?;
         match self.method(primes.len(), options) {
             PrimeMethod::Each => {
-                let programs = Programs::new(self, primes[0]);
-                let one = |modulus, value, (factors, vector): &mut (Factors, Buffer<u64>), progress: &Progress| {
+                let programs = MatrixPrograms::new(self, primes[0]);
+                let one = |modulus, value, (factors, vector): &mut (WalkFactors, Buffer<u64>), progress: &Progress| {
                     let run = PrimeJob::new(self, &programs, short(modulus)?, activity(modulus, value));
                     run.advance(factors, vector, progress)?;
                     run.squares(vector, progress)
@@ -390,7 +390,7 @@ impl Reflection {
     }
 
     /// Memory for the product that open lattices begin with.
-    fn factors(&self) -> Result<Factors> {
+    fn factors(&self) -> Result<WalkFactors> {
         if self.last.is_some() { Ok(None) } else { StartFactors::new(self, self.weighed).map(Some) }
     }
 
@@ -398,7 +398,7 @@ impl Reflection {
     fn lifted(&self, primes: &[ShortPrime], known: usize, progress: &Progress) -> Result<Vec<u64>> {
         let mut vectors = Vec::new();
         let mut factors = self.factors()?;
-        let programs = Programs::new(self, primes[0]);
+        let programs = MatrixPrograms::new(self, primes[0]);
         for &prime in &primes[..=known] {
             let mut vector = Buffer::zeroed(self.len())?;
             PrimeJob::new(self, &programs, prime, 1).advance(&mut factors, &mut vector, progress)?;
@@ -474,12 +474,12 @@ fn short(modulus: Modulus) -> Result<ShortPrime> {
 
 /// The programs of all matrices and of the column of the start, for a level.
 #[derive(Clone, Debug)]
-struct Programs {
+struct MatrixPrograms {
     halves: Vec<AxisPrograms>,
     column: AxisCourses,
 }
 
-impl Programs {
+impl MatrixPrograms {
     /// They depend on the level, and on no prime.
     fn new(reflection: &Reflection, prime: ShortPrime) -> Self {
         let order = neighbors::run(reflection.level, prime, NeighborOrder);
@@ -508,20 +508,20 @@ impl Default for RunSweep<'_> {
 }
 
 /// The factors of the start, if there are any.
-type Factors = Option<StartFactors>;
+type WalkFactors = Option<StartFactors>;
 
 /// A reflection modulo one prime, at one activity.
 struct PrimeJob<'a> {
     reflection: &'a Reflection,
-    programs: &'a Programs,
+    programs: &'a MatrixPrograms,
     prime: ShortPrime,
     /// None at the activity 1.
-    weights: Option<Weights>,
+    weights: Option<ActivityPowers>,
 }
 
 impl<'a> PrimeJob<'a> {
-    fn new(reflection: &'a Reflection, programs: &'a Programs, prime: ShortPrime, activity: u64) -> Self {
-        Self { reflection, programs, prime, weights: Weights::new(reflection, prime, activity) }
+    fn new(reflection: &'a Reflection, programs: &'a MatrixPrograms, prime: ShortPrime, activity: u64) -> Self {
+        Self { reflection, programs, prime, weights: ActivityPowers::new(reflection, prime, activity) }
     }
 
     /// Whether the row of the start is weighed: unless it is the middle one of an odd number, whose squares are.
@@ -535,7 +535,7 @@ impl<'a> PrimeJob<'a> {
     }
 
     /// Fills the vector with what stands in the middle, superset sums included.
-    fn advance(&self, factors: &mut Factors, vector: &mut [u64], progress: &Progress) -> Result<()> {
+    fn advance(&self, factors: &mut WalkFactors, vector: &mut [u64], progress: &Progress) -> Result<()> {
         let reflection = self.reflection;
         let mut left = reflection.half_rows() - reflection.start;
         if let Some(factors) = factors {
@@ -711,7 +711,7 @@ mod tests {
 
     fn one(reflection: &Reflection, activity: u64, modulus: Modulus) -> u64 {
         let prime = short(modulus).unwrap();
-        let programs = Programs::new(reflection, prime);
+        let programs = MatrixPrograms::new(reflection, prime);
         let (run, progress) = (PrimeJob::new(reflection, &programs, prime, activity), Progress::default());
         let mut factors = reflection.factors().unwrap();
         let mut vector = Buffer::zeroed(reflection.len()).unwrap();
@@ -899,7 +899,7 @@ mod tests {
             let reflection = Reflection::new(rows, width, closed, false, None, None, &Progress::default()).unwrap();
             let progress = Progress::new(u64::MAX);
             let prime = short(short_primes(1).unwrap()[0]).unwrap();
-            let programs = Programs::new(&reflection, prime);
+            let programs = MatrixPrograms::new(&reflection, prime);
             let run = PrimeJob::new(&reflection, &programs, prime, 1);
             let mut vector = Buffer::zeroed(reflection.len()).unwrap();
             run.advance(&mut reflection.factors().unwrap(), &mut vector, &progress).unwrap();

@@ -11,7 +11,7 @@
 //! Source: derived here, see `docs/mathematics/counting.md`.
 
 use super::super::square::words::list;
-use super::activity::Weights;
+use super::activity::ActivityPowers;
 use super::axis::Symmetric;
 use crate::numeric::neighbors::{Neighbors, TILE, TILE_WORDS};
 
@@ -74,7 +74,7 @@ pub unsafe fn first_row(
     half: &Symmetric,
     (a, b): (usize, usize),
     last: &LastSymbols,
-    weights: Option<&Weights>,
+    weights: Option<&ActivityPowers>,
     vector: *mut u64,
 ) {
     let runs = &half.axis.runs;
