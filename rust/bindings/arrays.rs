@@ -1,20 +1,22 @@
-//! Conversions of arrays and big integers between NumPy, Python and the core.
+//! Conversions of arrays between NumPy, Python and the core.
 
-use num_bigint::BigUint;
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use quincunx::graphs::Graph;
 use quincunx::memory;
 
-/// The decimal digits of a non-negative integer, however long: Python's own conversion refuses more than 4300 digits.
-#[pyfunction]
-pub fn to_decimal(py: Python<'_>, value: BigUint) -> String {
-    py.detach(|| value.to_string())
-}
+/// An array of one dimension that is lent.
+pub type LentRow<'py, T> = PyReadonlyArray1<'py, T>;
+/// An array of two dimensions that is lent.
+pub type LentTable<'py, T> = PyReadonlyArray2<'py, T>;
+/// An array of one dimension that is returned.
+pub type Row<'py, T> = Bound<'py, PyArray1<T>>;
+/// An array of two dimensions that is returned.
+pub type Table<'py, T> = Bound<'py, PyArray2<T>>;
 
 /// A graph from its number of vertices and an array of edges, shape `(m, 2)`.
-pub fn graph(py: Python<'_>, vertices: usize, edges: &PyReadonlyArray2<'_, i64>) -> PyResult<Graph> {
+pub fn graph(py: Python<'_>, vertices: usize, edges: &LentTable<'_, i64>) -> PyResult<Graph> {
     let view = edges.as_array();
     if view.ncols() != 2 {
         return Err(PyValueError::new_err(format!("`edges` must have shape (m, 2), got {:?}", view.shape())));
@@ -33,7 +35,7 @@ pub fn graph(py: Python<'_>, vertices: usize, edges: &PyReadonlyArray2<'_, i64>)
 }
 
 /// Vertices from an array of integers.
-pub fn vertices(array: &PyReadonlyArray1<'_, i64>, name: &str) -> PyResult<Vec<u32>> {
+pub fn vertices(array: &LentRow<'_, i64>, name: &str) -> PyResult<Vec<u32>> {
     let vertex = |&vertex: &i64| {
         u32::try_from(vertex).map_err(|_| PyValueError::new_err(format!("`{name}` must hold vertices, got {vertex}")))
     };
@@ -41,7 +43,7 @@ pub fn vertices(array: &PyReadonlyArray1<'_, i64>, name: &str) -> PyResult<Vec<u
 }
 
 /// The rows of an array of two columns.
-pub fn rows<T: Element + Copy>(array: &PyReadonlyArray2<'_, T>, name: &str) -> PyResult<Vec<[T; 2]>> {
+pub fn rows<T: Element + Copy>(array: &LentTable<'_, T>, name: &str) -> PyResult<Vec<[T; 2]>> {
     let view = array.as_array();
     if view.ncols() != 2 {
         return Err(PyValueError::new_err(format!("`{name}` must have shape (m, 2), got {:?}", view.shape())));
@@ -50,7 +52,7 @@ pub fn rows<T: Element + Copy>(array: &PyReadonlyArray2<'_, T>, name: &str) -> P
 }
 
 /// An array of two columns from pairs.
-pub fn pairs<T: Element>(py: Python<'_>, values: Vec<[T; 2]>) -> PyResult<Bound<'_, PyArray2<T>>> {
+pub fn pairs<T: Element>(py: Python<'_>, values: Vec<[T; 2]>) -> PyResult<Table<'_, T>> {
     let rows = values.len();
     PyArray1::from_vec(py, values.into_flattened()).reshape([rows, 2])
 }
@@ -66,7 +68,7 @@ pub fn gathered<T>(py: Python<'_>, len: usize, values: impl Iterator<Item = T>) 
 }
 
 /// An array of edges, shape `(m, 2)`.
-pub fn edges<'py>(py: Python<'py>, edges: &[(u32, u32)]) -> PyResult<Bound<'py, PyArray2<i64>>> {
+pub fn edges<'py>(py: Python<'py>, edges: &[(u32, u32)]) -> PyResult<Table<'py, i64>> {
     pairs(py, edge_rows(edges).map_err(|error| crate::boundary::raise(py, error))?)
 }
 

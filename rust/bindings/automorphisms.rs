@@ -1,20 +1,18 @@
 //! Automorphism groups and distances: from Python to the core and back.
 
-use crate::arrays::{self, graph, vertices};
+use crate::arrays::{self, LentRow, LentTable, Row, Table, graph, vertices};
 use crate::boundary::{compute, raise};
 use num_bigint::BigUint;
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use quincunx::graphs::automorphism::{self as core, Clock};
 use quincunx::graphs::distances as kernels;
 use std::sync::Arc;
 use std::time::Duration;
 
-type Row<'py> = Bound<'py, PyArray1<i64>>;
-type Table<'py> = Bound<'py, PyArray2<i64>>;
 /// Moves of all generators, the number of each one's moves, base, base points each generator fixes, whether the base is
 /// whole, order, and number of points: what a group is restored from.
-type State<'py> = (usize, Table<'py>, Row<'py>, Row<'py>, Row<'py>, bool, Option<BigUint>);
+type State<'py> = (usize, Table<'py, i64>, Row<'py, i64>, Row<'py, i64>, Row<'py, i64>, bool, Option<BigUint>);
 
 /// A permutation group; see `quincunx.graphs.AutomorphismGroup`.
 #[pyclass(frozen, module = "quincunx._core")]
@@ -31,11 +29,11 @@ impl PairOrbits {
     }
 }
 
-fn row<T: Copy + Into<i64>>(py: Python<'_>, values: impl IntoIterator<Item = T>) -> Row<'_> {
+fn row<T: Copy + Into<i64>>(py: Python<'_>, values: impl IntoIterator<Item = T>) -> Row<'_, i64> {
     PyArray1::from_iter(py, values.into_iter().map(Into::into))
 }
 
-fn table<'py>(py: Python<'py>, values: Vec<i64>, rows: usize, columns: usize) -> PyResult<Table<'py>> {
+fn table<'py>(py: Python<'py>, values: Vec<i64>, rows: usize, columns: usize) -> PyResult<Table<'py, i64>> {
     PyArray1::from_vec(py, values).reshape([rows, columns])
 }
 
@@ -56,8 +54,8 @@ impl PermutationGroup {
     fn of_graph(
         py: Python<'_>,
         n: usize,
-        edges: PyReadonlyArray2<'_, i64>,
-        colors: Option<PyReadonlyArray1<'_, i64>>,
+        edges: LentTable<'_, i64>,
+        colors: Option<LentRow<'_, i64>>,
         time_limit: Option<f64>,
     ) -> PyResult<Self> {
         let graph = graph(py, n, &edges)?;
@@ -75,8 +73,8 @@ impl PermutationGroup {
     fn of_images(
         py: Python<'_>,
         n: usize,
-        images: PyReadonlyArray2<'_, i64>,
-        edges: Option<PyReadonlyArray2<'_, i64>>,
+        images: LentTable<'_, i64>,
+        edges: Option<LentTable<'_, i64>>,
     ) -> PyResult<Self> {
         let graph = edges.map(|edges| graph(py, n, &edges)).transpose()?;
         let rows: Vec<Vec<i64>> = images.as_array().rows().into_iter().map(|row| row.to_vec()).collect();
@@ -116,10 +114,10 @@ impl PermutationGroup {
     fn from_state(
         py: Python<'_>,
         n: usize,
-        moves: PyReadonlyArray2<'_, i64>,
-        lengths: PyReadonlyArray1<'_, i64>,
-        base: PyReadonlyArray1<'_, i64>,
-        fixes: PyReadonlyArray1<'_, i64>,
+        moves: LentTable<'_, i64>,
+        lengths: LentRow<'_, i64>,
+        base: LentRow<'_, i64>,
+        fixes: LentRow<'_, i64>,
         complete: bool,
         order: Option<BigUint>,
     ) -> PyResult<Self> {
@@ -155,14 +153,14 @@ impl PermutationGroup {
     }
 
     /// The images of all points under each generator, one row each.
-    fn generators<'py>(&self, py: Python<'py>) -> PyResult<Table<'py>> {
+    fn generators<'py>(&self, py: Python<'py>) -> PyResult<Table<'py, i64>> {
         let (rows, columns) = (self.0.generators().len(), self.0.points());
         let images = self.0.generators().iter().flat_map(|generator| generator.images(columns));
         table(py, arrays::gathered(py, rows * columns, images.map(i64::from))?, rows, columns)
     }
 
     /// The orbit of each point.
-    fn orbits<'py>(&self, py: Python<'py>) -> Row<'py> {
+    fn orbits<'py>(&self, py: Python<'py>) -> Row<'py, i64> {
         row(py, self.0.orbits().iter().copied())
     }
 
@@ -177,12 +175,12 @@ impl PermutationGroup {
     }
 
     /// A base.
-    fn base<'py>(&self, py: Python<'py>) -> PyResult<Row<'py>> {
+    fn base<'py>(&self, py: Python<'py>) -> PyResult<Row<'py, i64>> {
         with_clock(py, "the stabilizer chain", |clock| self.0.base(clock)).map(|base| row(py, base))
     }
 
     /// Whether a permutation belongs to the group.
-    fn contains(&self, py: Python<'_>, images: PyReadonlyArray1<'_, i64>) -> PyResult<bool> {
+    fn contains(&self, py: Python<'_>, images: LentRow<'_, i64>) -> PyResult<bool> {
         let images = vertices(&images, "permutation")?;
         with_clock(py, "the stabilizer chain", |clock| self.0.contains(&images, clock))
     }
@@ -193,7 +191,12 @@ impl PermutationGroup {
     }
 
     /// The points of an orbit, and for each the images under an element that leads there.
-    fn transversal<'py>(&self, py: Python<'py>, v: u32, memory_limit: u128) -> PyResult<(Row<'py>, Table<'py>)> {
+    fn transversal<'py>(
+        &self,
+        py: Python<'py>,
+        v: u32,
+        memory_limit: u128,
+    ) -> PyResult<(Row<'py, i64>, Table<'py, i64>)> {
         let (points, elements) = with_clock(py, "the transversal", |clock| self.0.transversal(v, memory_limit, clock))?;
         let images = elements.into_iter().flatten().map(i64::from);
         let images = arrays::gathered(py, points.len() * self.0.points(), images)?;
@@ -228,24 +231,24 @@ impl PairOrbits {
     }
 
     /// Number of pairs in each orbital.
-    fn sizes<'py>(&self, py: Python<'py>) -> PyResult<Row<'py>> {
+    fn sizes<'py>(&self, py: Python<'py>) -> PyResult<Row<'py, i64>> {
         Ok(PyArray1::from_iter(py, self.0.sizes().iter().map(|&size| size as i64)))
     }
 
     /// The first pair of each orbital.
-    fn representatives<'py>(&self, py: Python<'py>) -> PyResult<Table<'py>> {
+    fn representatives<'py>(&self, py: Python<'py>) -> PyResult<Table<'py, i64>> {
         arrays::edges(py, self.0.representatives())
     }
 
     /// The labels of the pairs that begin with `v`.
-    fn label_row<'py>(&self, py: Python<'py>, v: u32) -> PyResult<Row<'py>> {
+    fn label_row<'py>(&self, py: Python<'py>, v: u32) -> PyResult<Row<'py, i64>> {
         let mut labels = vec![0; self.0.points()];
         self.0.label_row(v, &mut labels).map_err(|error| raise(py, error))?;
         Ok(row(py, labels))
     }
 
     /// The labels of all pairs.
-    fn labels<'py>(&self, py: Python<'py>, threads: usize) -> PyResult<Bound<'py, PyArray2<i32>>> {
+    fn labels<'py>(&self, py: Python<'py>, threads: usize) -> PyResult<Table<'py, i32>> {
         let labels = compute(py, None, |monitor| self.0.labels(threads, monitor))?;
         PyArray1::from_vec(py, labels).reshape([self.0.points(), self.0.points()])
     }
@@ -256,10 +259,10 @@ impl PairOrbits {
 pub fn distances<'py>(
     py: Python<'py>,
     n: usize,
-    edges: PyReadonlyArray2<'py, i64>,
+    edges: LentTable<'py, i64>,
     threads: usize,
     memory_limit: u128,
-) -> PyResult<Bound<'py, PyArray2<i32>>> {
+) -> PyResult<Table<'py, i32>> {
     let graph = graph(py, n, &edges)?;
     let table = compute(py, None, |monitor| kernels::distances(&graph, threads, memory_limit, monitor))?;
     PyArray1::from_vec(py, table).reshape([n, n])
@@ -267,12 +270,7 @@ pub fn distances<'py>(
 
 /// The distances from one vertex; see `quincunx.graphs.spheres`.
 #[pyfunction]
-pub fn distances_from<'py>(
-    py: Python<'py>,
-    n: usize,
-    edges: PyReadonlyArray2<'py, i64>,
-    v: u32,
-) -> PyResult<Bound<'py, PyArray1<i32>>> {
+pub fn distances_from<'py>(py: Python<'py>, n: usize, edges: LentTable<'py, i64>, v: u32) -> PyResult<Row<'py, i32>> {
     let graph = graph(py, n, &edges)?;
     compute(py, None, |monitor| kernels::distances_from(&graph, v, monitor)).map(|row| PyArray1::from_vec(py, row))
 }
@@ -282,10 +280,10 @@ pub fn distances_from<'py>(
 pub fn sphere_sizes<'py>(
     py: Python<'py>,
     n: usize,
-    edges: PyReadonlyArray2<'py, i64>,
+    edges: LentTable<'py, i64>,
     threads: usize,
     memory_limit: u128,
-) -> PyResult<Table<'py>> {
+) -> PyResult<Table<'py, i64>> {
     let graph = graph(py, n, &edges)?;
     let (sizes, columns) = compute(py, None, |monitor| kernels::sphere_sizes(&graph, threads, memory_limit, monitor))?;
     table(py, sizes, n, columns)
@@ -296,7 +294,7 @@ pub fn sphere_sizes<'py>(
 pub fn is_distance_degree_regular(
     py: Python<'_>,
     n: usize,
-    edges: PyReadonlyArray2<'_, i64>,
+    edges: LentTable<'_, i64>,
     threads: usize,
 ) -> PyResult<bool> {
     let graph = graph(py, n, &edges)?;

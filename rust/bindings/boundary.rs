@@ -91,6 +91,15 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
     }
 }
 
+/// The value that is meant by a word.
+pub fn word<T: Copy>(name: &str, found: &str, words: &[(&str, T)]) -> PyResult<T> {
+    let known = words.iter().find(|(word, _)| *word == found).map(|(_, value)| *value);
+    known.ok_or_else(|| {
+        let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+        PyValueError::new_err(format!("`{name}` must be one of {words:?}, got {found:?}"))
+    })
+}
+
 /// An exception of `quincunx.errors`, with attributes.
 fn exception(py: Python<'_>, name: &str, message: String, attributes: &[(&str, u128)]) -> PyErr {
     let made = py.import("quincunx.errors").and_then(|module| module.getattr(name)).and_then(|class| {
@@ -112,6 +121,12 @@ pub fn available_memory() -> u64 {
     memory::available()
 }
 
+/// The decimal digits of a non-negative integer, however long: Python's own conversion refuses more than 4300 digits.
+#[pyfunction]
+pub fn to_decimal(py: Python<'_>, value: BigUint) -> String {
+    py.detach(|| value.to_string())
+}
+
 /// Makes every global that is made when it is first asked for, the core's and those of PyO3: called before a fork.
 ///
 /// PyO3 lets the interpreter go while it makes one of its own, and a thread that waits for the interpreter to fork gets it then.
@@ -130,7 +145,7 @@ pub fn make_globals(py: Python<'_>) -> PyResult<()> {
     BigUint::from(1u8).into_pyobject(py)?.extract::<BigUint>()?;
     py.get_type::<PySequence>();
     py.get_type::<PanicException>();
-    let refused = wrap_pyfunction!(crate::arrays::to_decimal, py)?.call1(("no number",)).is_err();
+    let refused = wrap_pyfunction!(to_decimal, py)?.call1(("no number",)).is_err();
     let refused = py.None().extract::<bool>(py).is_err() && refused;
     debug_assert!(refused);
     // NumPy's, once it is there: nobody can have given us an array before.

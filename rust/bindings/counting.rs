@@ -1,10 +1,10 @@
 //! Counting: from Python to the core and back.
 
-use crate::arrays;
-use crate::boundary::{compute, raise};
+use crate::arrays::{self, LentRow, LentTable, Row};
+use crate::boundary::{compute, raise, word};
 use crate::job::Job;
 use num_bigint::{BigInt, BigUint};
-use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -35,7 +35,7 @@ pub enum ProblemArgument<'py> {
     Lattice((String, usize, usize, String)),
     /// `(n, edges, order or None)`.
     #[pyo3(transparent)]
-    Graph((usize, PyReadonlyArray2<'py, i64>, Option<PyReadonlyArray1<'py, i64>>)),
+    Graph((usize, LentTable<'py, i64>, Option<LentRow<'py, i64>>)),
 }
 
 impl ProblemArgument<'_> {
@@ -55,12 +55,9 @@ impl ProblemArgument<'_> {
     }
 }
 
-/// The value with this name.
+/// The one of some values that has this name.
 fn named<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, wanted: &str, argument: &str) -> PyResult<T> {
-    all.iter().copied().find(|&value| name(value) == wanted).ok_or_else(|| {
-        let known: Vec<&str> = all.iter().map(|&value| name(value)).collect();
-        PyValueError::new_err(format!("`{argument}` must be one of {known:?}, got {wanted:?}"))
-    })
+    word(argument, wanted, &all.iter().map(|&value| (name(value), value)).collect::<Vec<_>>())
 }
 
 /// What Python would say for a problem.
@@ -335,13 +332,13 @@ pub enum DrawnArgument<'py> {
     Cylinder((usize, Vec<PeriodicBond>, [usize; 2])),
     /// `(n, edges, vectors along the edges, windings)`: a drawn graph.
     #[pyo3(transparent)]
-    Drawn((usize, PyReadonlyArray2<'py, i64>, PyReadonlyArray2<'py, f64>, PyReadonlyArray2<'py, i64>)),
+    Drawn((usize, LentTable<'py, i64>, LentTable<'py, f64>, LentTable<'py, i64>)),
     /// `(n, edges, darts counterclockwise at each vertex)`: an embedded graph.
     #[pyo3(transparent)]
-    Embedded((usize, PyReadonlyArray2<'py, i64>, Vec<Vec<u32>>)),
+    Embedded((usize, LentTable<'py, i64>, Vec<Vec<u32>>)),
     /// `(n, edges)`: a graph.
     #[pyo3(transparent)]
-    Graph((usize, PyReadonlyArray2<'py, i64>)),
+    Graph((usize, LentTable<'py, i64>)),
 }
 
 impl DrawnArgument<'_> {
@@ -401,7 +398,7 @@ fn planned<M: Modular + 'static>(
 }
 
 /// A graph as Python says it, with an order of its vertices or none.
-type OrderedEdges<'py> = (usize, PyReadonlyArray2<'py, i64>, Option<PyReadonlyArray1<'py, i64>>);
+type OrderedEdges<'py> = (usize, LentTable<'py, i64>, Option<LentRow<'py, i64>>);
 
 /// The graph and the order.
 fn ordered(py: Python<'_>, problem: &Bound<'_, PyAny>) -> PyResult<(Graph, Option<Vec<u32>>)> {
@@ -412,13 +409,8 @@ fn ordered(py: Python<'_>, problem: &Bound<'_, PyAny>) -> PyResult<(Graph, Optio
 
 /// A plan for the spanning trees of a graph.
 #[pyfunction]
-pub fn plan_spanning_trees(
-    py: Python<'_>,
-    problem: Bound<'_, PyAny>,
-    threads: usize,
-    memory_limit: u64,
-) -> PyResult<ExactPlan> {
-    let arguments = (&problem, threads, memory_limit).into_pyobject(py)?;
+pub fn plan_spanning_trees(py: Python<'_>, problem: Bound<'_, PyAny>) -> PyResult<ExactPlan> {
+    let arguments = (&problem,).into_pyobject(py)?;
     let problem = problem.extract::<DrawnArgument<'_>>()?.trees(py)?;
     planned(py, "plan_spanning_trees", arguments, |monitor| spanning_trees::plan(problem, monitor))
 }
@@ -432,13 +424,8 @@ pub fn log_spanning_trees(py: Python<'_>, problem: DrawnArgument<'_>) -> PyResul
 
 /// A plan for the perfect matchings of a drawn graph.
 #[pyfunction]
-pub fn plan_perfect_matchings(
-    py: Python<'_>,
-    problem: Bound<'_, PyAny>,
-    threads: usize,
-    memory_limit: u64,
-) -> PyResult<ExactPlan> {
-    let arguments = (&problem, threads, memory_limit).into_pyobject(py)?;
+pub fn plan_perfect_matchings(py: Python<'_>, problem: Bound<'_, PyAny>, memory_limit: u64) -> PyResult<ExactPlan> {
+    let arguments = (&problem, memory_limit).into_pyobject(py)?;
     let problem = problem.extract::<DrawnArgument<'_>>()?.dimers(py)?;
     planned(py, "plan_perfect_matchings", arguments, |monitor| perfect_matchings::Dimers::plan(problem, monitor))
 }
@@ -449,10 +436,9 @@ pub fn plan_matchings(
     py: Python<'_>,
     problem: Bound<'_, PyAny>,
     which: String,
-    threads: usize,
     memory_limit: u64,
 ) -> PyResult<ExactPlan> {
-    let arguments = (&problem, &which, threads, memory_limit).into_pyobject(py)?;
+    let arguments = (&problem, &which, memory_limit).into_pyobject(py)?;
     let (graph, order) = ordered(py, &problem)?;
     let kind = named(&[Which::Perfect, Which::All, Which::BySize], Which::name, &which, "which")?;
     planned(py, "plan_matchings", arguments, |monitor| {
@@ -490,14 +476,9 @@ pub fn plan_clusters(
 
 /// A plan for the perfect matchings of a clique insertion, from the graph that is inserted into and the ends of cut links.
 #[pyfunction]
-pub fn plan_even_subgraphs(
-    py: Python<'_>,
-    problem: Bound<'_, PyAny>,
-    threads: usize,
-    memory_limit: u64,
-) -> PyResult<ExactPlan> {
-    let arguments = (&problem, threads, memory_limit).into_pyobject(py)?;
-    let (n, edges, dangling) = problem.extract::<(usize, PyReadonlyArray2<'_, i64>, Vec<u32>)>()?;
+pub fn plan_even_subgraphs(py: Python<'_>, problem: Bound<'_, PyAny>, memory_limit: u64) -> PyResult<ExactPlan> {
+    let arguments = (&problem, memory_limit).into_pyobject(py)?;
+    let (n, edges, dangling) = problem.extract::<(usize, LentTable<'_, i64>, Vec<u32>)>()?;
     let graph = arrays::graph(py, n, &edges)?;
     planned(py, "plan_even_subgraphs", arguments, |monitor| {
         EvenSubgraphs::new(&graph, &dangling, memory_limit, monitor)
@@ -511,7 +492,7 @@ pub fn couple_perfect_matchings<'py>(
     py: Python<'py>,
     problem: DrawnArgument<'py>,
     keys: Vec<[u64; 2]>,
-) -> PyResult<Option<Bound<'py, PyArray1<u32>>>> {
+) -> PyResult<Option<Row<'py, u32>>> {
     let problem = problem.dimers(py)?;
     let drawn =
         compute(py, None, |monitor| perfect_matchings::coupling::random_perfect_matchings(&problem, &keys, monitor))?;
@@ -523,7 +504,7 @@ pub fn couple_perfect_matchings<'py>(
 pub fn trees_times_index(
     py: Python<'_>,
     n: usize,
-    edges: PyReadonlyArray2<'_, i64>,
+    edges: LentTable<'_, i64>,
     trees: BigUint,
     job: Job,
 ) -> PyResult<BigUint> {
@@ -536,7 +517,7 @@ pub fn trees_times_index(
 
 /// The partner of each vertex in a largest matching, -1 for those left out.
 #[pyfunction]
-pub fn maximum_matching(py: Python<'_>, n: usize, edges: PyReadonlyArray2<'_, i64>) -> PyResult<Vec<i64>> {
+pub fn maximum_matching(py: Python<'_>, n: usize, edges: LentTable<'_, i64>) -> PyResult<Vec<i64>> {
     let graph = arrays::graph(py, n, &edges)?;
     let mates = compute(py, None, |monitor| quincunx::graphs::largest_matching(&graph, monitor))?;
     Ok(mates.into_iter().map(|mate| mate.map_or(-1, i64::from)).collect())

@@ -1,15 +1,15 @@
 //! Distributions: from Python to the core and back, one crossing per array.
 
-use crate::arrays::collected;
-use crate::boundary::{compute, raise};
-use numpy::{PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArray2};
+use crate::arrays::{LentRow, collected};
+use crate::boundary::{compute, raise, word};
+use numpy::{PyReadwriteArray1, PyReadwriteArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use quincunx::distributions::arrays::Family;
 use quincunx::distributions::{Function, Statistic};
 
 /// Columns of parameters, each of length one or of the common length.
-type Columns<'py> = Vec<PyReadonlyArray1<'py, f64>>;
+type Columns<'py> = Vec<LentRow<'py, f64>>;
 
 /// Copies, for a parameter that changes after it was checked could make a draw endless.
 fn copied(py: Python<'_>, columns: &Columns<'_>) -> PyResult<Vec<Vec<f64>>> {
@@ -21,11 +21,6 @@ fn family<'a>(py: Python<'_>, name: &str, columns: &'a [Vec<f64>]) -> PyResult<F
     Family::named(name, &slices).map_err(|error| raise(py, error))
 }
 
-fn word<T: Copy>(name: &str, found: &str, words: &[(&str, T)]) -> PyResult<T> {
-    let known = words.iter().find(|(word, _)| *word == found).map(|(_, value)| *value);
-    known.ok_or_else(|| PyValueError::new_err(format!("`{name}` is not known, got {found:?}")))
-}
-
 /// Masses and distribution functions at whole numbers; documented at the classes of `quincunx.distributions`.
 #[pyfunction]
 pub fn distribution_values(
@@ -33,7 +28,7 @@ pub fn distribution_values(
     name: &str,
     columns: Columns<'_>,
     function: &str,
-    points: PyReadonlyArray1<'_, f64>,
+    points: LentRow<'_, f64>,
     mut out: PyReadwriteArray1<'_, f64>,
     threads: usize,
 ) -> PyResult<()> {
@@ -59,7 +54,7 @@ pub fn distribution_quantiles(
     name: &str,
     columns: Columns<'_>,
     lower: bool,
-    probabilities: PyReadonlyArray1<'_, f64>,
+    probabilities: LentRow<'_, f64>,
     mut out: PyReadwriteArray1<'_, f64>,
     threads: usize,
 ) -> PyResult<()> {

@@ -1,10 +1,9 @@
 //! Poisson factorization: tables in, factors and traces out; chains and fits live in the core.
 
-use crate::boundary::{compute, raise};
+use crate::arrays::{LentRow, LentTable, Row, Table};
+use crate::boundary::{compute, raise, word};
 use crate::inference::{Trace, run_chain};
-use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
-};
+use numpy::{Element, IntoPyArray, PyArray1, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -14,7 +13,7 @@ use quincunx::factorization::factor_matrix::FactorMatrix;
 use quincunx::factorization::gibbs::{Method, Tally};
 use quincunx::factorization::hyperpriors::Rates;
 use quincunx::factorization::model::{Model, STRUCTURES};
-use quincunx::factorization::released_counts::Alpha;
+use quincunx::factorization::released_counts::{Alpha, Facts};
 use quincunx::factorization::row::HELD_OUT;
 use quincunx::factorization::structure::Structure;
 use quincunx::factorization::{self as core, Prior, cell, likelihood, negative_binomial};
@@ -23,33 +22,22 @@ use quincunx::numeric::exact_sum::{self, LIMBS};
 use quincunx::parallel;
 use std::sync::Arc;
 
-/// A matrix that is returned.
-type Matrix<'py, T> = Bound<'py, PyArray2<T>>;
-
-fn word<T: Copy>(name: &str, found: &str, words: &[(&str, T)]) -> PyResult<T> {
-    let known = words.iter().find(|(word, _)| *word == found).map(|(_, value)| *value);
-    known.ok_or_else(|| {
-        let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
-        PyValueError::new_err(format!("`{name}` must be one of {words:?}, got {found:?}"))
-    })
-}
-
 fn structure(model: &str) -> PyResult<&'static dyn Structure> {
     word("model", model, STRUCTURES)
 }
 
 /// Shapes and rates of the priors of all factors.
-type Priors<'py> = Vec<(PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, f64>)>;
+type Priors<'py> = Vec<(LentRow<'py, f64>, LentRow<'py, f64>)>;
 
 fn priors(given: &Priors<'_>) -> PyResult<Vec<Prior>> {
-    let prior = |(shape, rate): &(PyReadonlyArray1<'_, f64>, PyReadonlyArray1<'_, f64>)| {
+    let prior = |(shape, rate): &(LentRow<'_, f64>, LentRow<'_, f64>)| {
         Ok(Prior { shape: shape.as_slice()?.to_vec(), rate: rate.as_slice()?.to_vec() })
     };
     given.iter().map(prior).collect()
 }
 
-fn matrices(py: Python<'_>, given: &[PyReadonlyArray2<'_, f64>]) -> PyResult<Vec<FactorMatrix>> {
-    let matrix = |array: &PyReadonlyArray2<'_, f64>| {
+fn matrices(py: Python<'_>, given: &[LentTable<'_, f64>]) -> PyResult<Vec<FactorMatrix>> {
+    let matrix = |array: &LentTable<'_, f64>| {
         let [rows, width] = [array.shape()[0], array.shape()[1]];
         if !array.is_c_contiguous() {
             return Err(PyValueError::new_err("`factors` must be C-contiguous arrays"));
@@ -68,13 +56,25 @@ fn padded<T: Copy + Default>(packed: &[T], width: usize, stride: usize) -> Vec<T
     found
 }
 
+/// The same without their padding, as an array.
+fn unpadded<'py, T: Copy + Element>(
+    py: Python<'py>,
+    padded: &[T],
+    width: usize,
+    stride: usize,
+) -> PyResult<Table<'py, T>> {
+    let packed: Vec<_> = padded.chunks_exact(stride.max(1)).flat_map(|row| &row[..width]).copied().collect();
+    let rows = packed.len() / width.max(1);
+    PyArray1::from_vec(py, packed).reshape([rows, width])
+}
+
 fn arrays<'py>(py: Python<'py>, matrices: &[FactorMatrix]) -> PyResult<Bound<'py, PyList>> {
     let array = |matrix: &FactorMatrix| PyArray1::from_vec(py, matrix.unpadded()).reshape([matrix.rows, matrix.width]);
     PyList::new(py, matrices.iter().map(array).collect::<PyResult<Vec<_>>>()?)
 }
 
 /// What has a dispersion of its own, and the shapes of the gamma laws that rates are multiplied by.
-type Shapes<'py> = (String, PyReadonlyArray1<'py, f64>);
+type Shapes<'py> = (String, LentRow<'py, f64>);
 
 fn dispersion(
     table: &core::ReleasedCounts,
@@ -100,21 +100,25 @@ fn priors_of<'py>(py: Python<'py>, model: &Model) -> PyResult<Bound<'py, PyList>
 #[derive(FromPyObject)]
 enum Integers<'py> {
     #[pyo3(transparent)]
-    Bytes(PyReadonlyArray1<'py, i8>),
+    Bytes(LentRow<'py, i8>),
     #[pyo3(transparent)]
-    Shorts(PyReadonlyArray1<'py, i16>),
+    Shorts(LentRow<'py, i16>),
     #[pyo3(transparent)]
-    Words(PyReadonlyArray1<'py, i32>),
+    Words(LentRow<'py, i32>),
     #[pyo3(transparent)]
-    Longs(PyReadonlyArray1<'py, i64>),
+    Longs(LentRow<'py, i64>),
 }
 
 /// Rows, total, positive cells, cells held out, ratio of the noise if it is one, and its range.
 type FactsTuple = (u64, i128, u64, u64, Option<f64>, (f64, f64));
 
+fn facts((rows, total, positive, held_out, alpha, alpha_range): FactsTuple) -> Facts {
+    Facts { rows, total, positive, held_out, alpha, alpha_range }
+}
+
 /// Sums without rounding as doubles; documented at `quincunx._inference`.
 #[pyfunction]
-pub fn exact_sums<'py>(py: Python<'py>, sums: PyReadonlyArray2<'_, i64>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+pub fn exact_sums<'py>(py: Python<'py>, sums: LentTable<'_, i64>) -> PyResult<Row<'py, f64>> {
     if sums.shape()[1] != LIMBS {
         return Err(PyValueError::new_err(format!("`sums` must have {LIMBS} columns, got {}", sums.shape()[1])));
     }
@@ -134,12 +138,12 @@ impl ReleasedCounts {
         values: Integers<'_>,
         rows: usize,
         cols: usize,
-        alpha: PyReadonlyArray1<'_, f64>,
-        held_out: Option<PyReadonlyArray1<'_, u8>>,
+        alpha: LentRow<'_, f64>,
+        held_out: Option<LentRow<'_, u8>>,
     ) -> PyResult<Self> {
         fn pack<T: Copy + Into<i64> + Sync + numpy::Element>(
             py: Python<'_>,
-            values: &PyReadonlyArray1<'_, T>,
+            values: &LentRow<'_, T>,
             (rows, cols): (usize, usize),
             alpha: Alpha,
             held_out: Option<&[u8]>,
@@ -177,8 +181,8 @@ impl ReleasedCounts {
     }
 
     /// What chains of shards ask of the whole, and how many cells of each column are held out.
-    fn facts<'py>(&self, py: Python<'py>) -> (FactsTuple, Bound<'py, PyArray1<u64>>) {
-        let core::released_counts::Facts { rows, total, positive, held_out, alpha, alpha_range } = self.0.facts();
+    fn facts<'py>(&self, py: Python<'py>) -> (FactsTuple, Row<'py, u64>) {
+        let Facts { rows, total, positive, held_out, alpha, alpha_range } = self.0.facts();
         ((rows, total, positive, held_out, alpha, alpha_range), self.0.held_out_by_column().into_pyarray(py))
     }
 }
@@ -277,7 +281,7 @@ impl GibbsChain {
         Ok(())
     }
 
-    fn dispersion<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+    fn dispersion<'py>(&self, py: Python<'py>) -> Option<Row<'py, f64>> {
         self.chain.dispersion().map(|dispersion| dispersion.shapes().to_vec().into_pyarray(py))
     }
 
@@ -285,7 +289,7 @@ impl GibbsChain {
         arrays(py, self.chain.factors())
     }
 
-    fn set_factors(&mut self, py: Python<'_>, factors: Vec<PyReadonlyArray2<'_, f64>>) -> PyResult<()> {
+    fn set_factors(&mut self, py: Python<'_>, factors: Vec<LentTable<'_, f64>>) -> PyResult<()> {
         let matrices = matrices(py, &factors)?;
         self.chain.set_factors(matrices).map_err(|error| raise(py, error))
     }
@@ -310,7 +314,7 @@ impl GibbsChain {
         PyList::new(py, if noise.is_empty() { vec![] } else { vec![side(0), side(1)] })
     }
 
-    fn set_noise(&mut self, py: Python<'_>, noise: Vec<PyReadonlyArray1<'_, i64>>) -> PyResult<()> {
+    fn set_noise(&mut self, py: Python<'_>, noise: Vec<LentRow<'_, i64>>) -> PyResult<()> {
         let cells = match noise.as_slice() {
             [] => vec![],
             [plus, minus] => {
@@ -345,48 +349,36 @@ impl GibbsChain {
     }
 
     fn place(&mut self, py: Python<'_>, first_row: u64, whole: FactsTuple) -> PyResult<()> {
-        let (rows, total, positive, held_out, alpha, alpha_range) = whole;
-        let whole = core::released_counts::Facts { rows, total, positive, held_out, alpha, alpha_range };
-        self.chain.place(first_row, &whole).map_err(|error| raise(py, error))
+        self.chain.place(first_row, &facts(whole)).map_err(|error| raise(py, error))
     }
 
     /// The tally of the columns, and the sums over the rows without rounding.
     fn shard_sweep<'py>(
         &mut self,
         py: Python<'py>,
-        right: PyReadonlyArray2<'_, f64>,
+        right: LentTable<'_, f64>,
         threads: usize,
-    ) -> PyResult<(Matrix<'py, u64>, Matrix<'py, i64>)> {
+    ) -> PyResult<(Table<'py, u64>, Table<'py, i64>)> {
         let right = matrices(py, &[right])?.remove(0);
-        let (rows, width, stride) = (right.rows, right.width, right.stride);
+        let FactorMatrix { width, stride, .. } = right;
         let tally = compute(py, None, |monitor| self.chain.shard_sweep(right, threads, monitor))?;
-        let packed = tally.chunks_exact(stride.max(1)).flat_map(|row| &row[..width]).copied();
-        let sums = self.chain.factors()[0].exact_sums();
-        Ok((
-            PyArray1::from_vec(py, packed.collect()).reshape([rows, width])?,
-            PyArray1::from_vec(py, sums).reshape([width, LIMBS])?,
-        ))
+        let sums = PyArray1::from_vec(py, self.chain.factors()[0].exact_sums()).reshape([width, LIMBS])?;
+        Ok((unpadded(py, &tally, width, stride)?, sums))
     }
 
-    fn held_exposures<'py>(
-        &self,
-        py: Python<'py>,
-        sums: PyReadonlyArray1<'_, f64>,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn held_exposures<'py>(&self, py: Python<'py>, sums: LentRow<'_, f64>) -> PyResult<Table<'py, f64>> {
         let FactorMatrix { width, stride, .. } = self.chain.factors()[1];
         let whole = padded(sums.as_slice()?, width, stride);
         let held = compute(py, None, |_| Ok(self.chain.held_exposures(&whole)))?;
-        let packed: Vec<_> = held.chunks_exact(stride.max(1)).flat_map(|row| &row[..width]).copied().collect();
-        let rows = packed.len() / width.max(1);
-        PyArray1::from_vec(py, packed).reshape([rows, width])
+        unpadded(py, &held, width, stride)
     }
 
     fn exact_likelihood<'py>(
         &mut self,
         py: Python<'py>,
-        right: PyReadonlyArray2<'_, f64>,
+        right: LentTable<'_, f64>,
         threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<i64>>> {
+    ) -> PyResult<Table<'py, i64>> {
         let right = matrices(py, &[right])?.remove(0);
         self.chain.set_right(right).map_err(|error| raise(py, error))?;
         let sum = compute(py, None, |monitor| self.chain.exact_likelihood(threads, monitor))?;
@@ -396,9 +388,9 @@ impl GibbsChain {
     fn redraw_columns(
         &mut self,
         py: Python<'_>,
-        tally: PyReadonlyArray2<'_, u64>,
-        sums: PyReadonlyArray1<'_, f64>,
-        held: PyReadonlyArray2<'_, f64>,
+        tally: LentTable<'_, u64>,
+        sums: LentRow<'_, f64>,
+        held: LentTable<'_, f64>,
         threads: usize,
     ) -> PyResult<f64> {
         let FactorMatrix { width, stride, .. } = self.chain.factors()[1];
@@ -407,7 +399,7 @@ impl GibbsChain {
         compute(py, None, |monitor| self.chain.redraw_columns(&tally, &sums, &held, threads, monitor))
     }
 
-    fn advance(&mut self, py: Python<'_>, tallies: Vec<PyReadonlyArray2<'_, i64>>, threads: usize) -> PyResult<()> {
+    fn advance(&mut self, py: Python<'_>, tallies: Vec<LentTable<'_, i64>>, threads: usize) -> PyResult<()> {
         let mut tally = Tally::new(self.chain.model());
         let shapes = self.chain.model().tally_shapes();
         let found: Vec<_> = tallies.iter().map(|part| (part.shape()[0], part.shape()[1])).collect();
@@ -438,10 +430,10 @@ pub fn factor_rates<'py>(
     py: Python<'py>,
     model: &str,
     extents: Vec<usize>,
-    factors: Vec<PyReadonlyArray2<'_, f64>>,
+    factors: Vec<LentTable<'_, f64>>,
     threads: usize,
     rows: Option<(usize, usize)>,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
+) -> PyResult<Row<'py, f64>> {
     let (structure, matrices) = (structure(model)?, matrices(py, &factors)?);
     let width = matrices.first().map_or(0, |matrix| matrix.width);
     let rates = compute(py, None, |monitor| {
@@ -460,12 +452,12 @@ pub fn factor_rates<'py>(
 fn of_rates<'py>(
     py: Python<'py>,
     counts: &ReleasedCounts,
-    rates: &PyReadonlyArray1<'_, f64>,
+    rates: &LentRow<'_, f64>,
     threads: usize,
     shapes: Option<&Shapes<'_>>,
     cell: impl Fn(i64, f64, f64, Option<f64>) -> f64 + Sync + Send,
     hidden: impl Fn(f64) -> f64 + Sync + Send,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
+) -> PyResult<Row<'py, f64>> {
     let (table, rates) = (&counts.0, rates.as_slice()?);
     if rates.len() != table.rows() * table.cols() {
         let (rows, cols) = (table.rows(), table.cols());
@@ -496,10 +488,10 @@ fn of_rates<'py>(
 pub fn expected_counts<'py>(
     py: Python<'py>,
     counts: &ReleasedCounts,
-    rates: PyReadonlyArray1<'_, f64>,
+    rates: LentRow<'_, f64>,
     threads: usize,
     shapes: Option<Shapes<'_>>,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
+) -> PyResult<Row<'py, f64>> {
     let cell = |o, rate, alpha, r: Option<f64>| match r {
         Some(r) => negative_binomial::expected_count(o, rate, r, alpha),
         None => cell::expected_count(o, rate, alpha),
@@ -513,10 +505,10 @@ pub fn expected_counts<'py>(
 pub fn log_likelihoods<'py>(
     py: Python<'py>,
     counts: &ReleasedCounts,
-    rates: PyReadonlyArray1<'_, f64>,
+    rates: LentRow<'_, f64>,
     threads: usize,
     shapes: Option<Shapes<'_>>,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
+) -> PyResult<Row<'py, f64>> {
     let one = if let Alpha::One(alpha) = counts.0.alpha() { Some(cell::Logarithms::new(*alpha)) } else { None };
     let cell = |o, rate, alpha, r: Option<f64>| match (r, &one) {
         (Some(r), _) => negative_binomial::log_likelihood(o, rate, r, alpha),
@@ -575,7 +567,7 @@ impl CoordinateAscent {
         made.and_then(|dispersion| self.0.set_dispersion(dispersion)).map_err(|error| raise(py, error))
     }
 
-    fn dispersion<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+    fn dispersion<'py>(&self, py: Python<'py>) -> Option<Row<'py, f64>> {
         self.0.dispersion().map(|dispersion| dispersion.shapes().to_vec().into_pyarray(py))
     }
 
@@ -592,17 +584,10 @@ impl CoordinateAscent {
     }
 
     fn place(&mut self, py: Python<'_>, first_row: u64, whole: FactsTuple, key: (u64, u64)) -> PyResult<()> {
-        let (rows, total, positive, held_out, alpha, alpha_range) = whole;
-        let whole = core::released_counts::Facts { rows, total, positive, held_out, alpha, alpha_range };
-        self.0.place(first_row, &whole, key.into()).map_err(|error| raise(py, error))
+        self.0.place(first_row, &facts(whole), key.into()).map_err(|error| raise(py, error))
     }
 
-    fn set_columns(
-        &mut self,
-        py: Python<'_>,
-        shape: PyReadonlyArray2<'_, f64>,
-        rate: PyReadonlyArray2<'_, f64>,
-    ) -> PyResult<()> {
+    fn set_columns(&mut self, py: Python<'_>, shape: LentTable<'_, f64>, rate: LentTable<'_, f64>) -> PyResult<()> {
         let mut both = matrices(py, &[shape, rate])?.into_iter();
         let (Some(shape), Some(rate)) = (both.next(), both.next()) else { unreachable!("two were given") };
         self.0.set_columns(Gammas { shape, rate }).map_err(|error| raise(py, error))
@@ -614,7 +599,7 @@ impl CoordinateAscent {
         py: Python<'py>,
         step: bool,
         threads: usize,
-    ) -> PyResult<(Matrix<'py, i64>, Matrix<'py, i64>)> {
+    ) -> PyResult<(Table<'py, i64>, Table<'py, i64>)> {
         let pass = compute(py, None, |monitor| self.0.shard_pass(step, threads, monitor))?;
         let (bound, divergences, counts) = pass;
         let bounds = PyArray1::from_vec(py, [bound, divergences].concat()).reshape([2, LIMBS])?;
@@ -622,30 +607,24 @@ impl CoordinateAscent {
         Ok((bounds, PyArray1::from_vec(py, limbs).reshape([counts.len(), 2])?))
     }
 
-    fn row_sums<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
+    fn row_sums<'py>(&self, py: Python<'py>) -> PyResult<Table<'py, i64>> {
         let sums = self.0.row_sums();
         let rows = sums.len() / LIMBS;
         PyArray1::from_vec(py, sums).reshape([rows, LIMBS])
     }
 
-    fn held_exposures<'py>(
-        &self,
-        py: Python<'py>,
-        sums: PyReadonlyArray1<'_, f64>,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn held_exposures<'py>(&self, py: Python<'py>, sums: LentRow<'_, f64>) -> PyResult<Table<'py, f64>> {
         let FactorMatrix { width, stride, .. } = self.0.factors()[1].shape;
         let whole = padded(sums.as_slice()?, width, stride);
         let held = compute(py, None, |_| Ok(self.0.held_exposures(&whole)))?;
-        let packed: Vec<_> = held.chunks_exact(stride.max(1)).flat_map(|row| &row[..width]).copied().collect();
-        let rows = packed.len() / width.max(1);
-        PyArray1::from_vec(py, packed).reshape([rows, width])
+        unpadded(py, &held, width, stride)
     }
 
     fn settle(&mut self, py: Python<'_>, iterations: usize, threads: usize) -> PyResult<()> {
         compute(py, None, |monitor| self.0.settle(iterations, threads, monitor))
     }
 
-    fn elbo<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+    fn elbo<'py>(&self, py: Python<'py>) -> Row<'py, f64> {
         PyArray1::from_slice(py, self.0.bounds())
     }
 
@@ -654,7 +633,7 @@ impl CoordinateAscent {
         py: Python<'py>,
         factor: usize,
         threads: usize,
-    ) -> PyResult<(Matrix<'py, f64>, Matrix<'py, f64>, f64)> {
+    ) -> PyResult<(Table<'py, f64>, Table<'py, f64>, f64)> {
         let (counts, exposures, bound) = compute(py, None, |monitor| self.0.statistics(factor, threads, monitor))?;
         let shape = self.0.model().shapes()[factor];
         let table = |values: Vec<f64>| PyArray1::from_vec(py, values).reshape([shape.0, shape.1]);
@@ -673,11 +652,7 @@ impl CoordinateAscent {
         PyList::new(py, pairs.collect::<PyResult<Vec<_>>>()?)
     }
 
-    fn set_factors(
-        &mut self,
-        py: Python<'_>,
-        factors: Vec<(PyReadonlyArray2<'_, f64>, PyReadonlyArray2<'_, f64>)>,
-    ) -> PyResult<()> {
+    fn set_factors(&mut self, py: Python<'_>, factors: Vec<(LentTable<'_, f64>, LentTable<'_, f64>)>) -> PyResult<()> {
         let (shapes, rates): (Vec<_>, Vec<_>) = factors.into_iter().unzip();
         let both = matrices(py, &shapes)?.into_iter().zip(matrices(py, &rates)?);
         let gammas = both.map(|(shape, rate)| Gammas { shape, rate }).collect();
@@ -690,7 +665,7 @@ impl CoordinateAscent {
         PyList::new(py, if noise.is_empty() { vec![] } else { vec![side(0), side(1)] })
     }
 
-    fn set_noise(&mut self, py: Python<'_>, noise: Vec<PyReadonlyArray1<'_, f64>>) -> PyResult<()> {
+    fn set_noise(&mut self, py: Python<'_>, noise: Vec<LentRow<'_, f64>>) -> PyResult<()> {
         let cells = match noise.as_slice() {
             [] => vec![],
             [plus, minus] => {

@@ -1,13 +1,13 @@
 //! Graphs: from Python to the core and back.
 
-use crate::arrays;
+use crate::arrays::{self, LentTable, Table};
 use crate::boundary::compute_unheard;
-use numpy::{PyArray2, PyReadonlyArray2};
+
 use pyo3::prelude::*;
 use quincunx::graphs::{self, Graph};
 
 /// The number of vertices and the edges, shape `(m, 2)`.
-type Parts<'py> = (usize, Bound<'py, PyArray2<i64>>);
+type Parts<'py> = (usize, Table<'py, i64>);
 
 /// The parts of a graph of about so many vertices and edges.
 fn parts(
@@ -53,12 +53,7 @@ pub fn hamming(py: Python<'_>, length: usize, alphabet_size: usize) -> PyResult<
 
 /// See `quincunx.lattices.clique_insert`.
 #[pyfunction]
-pub fn clique_insert<'py>(
-    py: Python<'py>,
-    n: usize,
-    edges: PyReadonlyArray2<'py, i64>,
-    k: u32,
-) -> PyResult<Parts<'py>> {
+pub fn clique_insert<'py>(py: Python<'py>, n: usize, edges: LentTable<'py, i64>, k: u32) -> PyResult<Parts<'py>> {
     let graph = arrays::graph(py, n, &edges)?;
     let size = quincunx::lattices::clique_insertion_size(&graph.degrees(), k).1.try_into().unwrap_or(usize::MAX);
     parts(py, size, move || quincunx::lattices::clique_insert(&graph, k))

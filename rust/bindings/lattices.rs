@@ -1,8 +1,8 @@
 //! Lattices: from Python to the core and back.
 
-use crate::arrays;
+use crate::arrays::{self, LentRow, Table};
 use crate::boundary::{compute, compute_unheard, raise};
-use numpy::{PyArray2, PyReadonlyArray1};
+
 use pyo3::prelude::*;
 use quincunx::counting::independent_sets::StripKind;
 use quincunx::lattices::{self, Bond, Boundary, Lattice, Section, UnitCell};
@@ -12,8 +12,7 @@ use quincunx::memory;
 type Cell = ([[f64; 2]; 2], Vec<[f64; 2]>, Vec<(usize, usize, (i32, i32))>);
 
 /// Positions, edges, windings and displacements, each with two columns.
-type Arrays<'py> =
-    (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f64>>);
+type Arrays<'py> = (Table<'py, f64>, Table<'py, i64>, Table<'py, i64>, Table<'py, f64>);
 
 fn to_core((basis, sites, bonds): Cell) -> quincunx::Result<UnitCell> {
     let bonds = bonds.into_iter().map(|(from, to, (dx, dy))| Bond::new(from, to, [dx, dy])).collect();
@@ -112,7 +111,7 @@ pub fn clique_insert_cell(py: Python<'_>, cell: Cell, k: u32) -> PyResult<Cell> 
 
 /// Vertices and edges after `k` clique insertions; see `quincunx.lattices.clique_insert`.
 #[pyfunction]
-pub fn clique_insertion_size(degrees: PyReadonlyArray1<'_, i64>, k: u32) -> (u128, u128) {
+pub fn clique_insertion_size(degrees: LentRow<'_, i64>, k: u32) -> (u128, u128) {
     let degrees: Vec<u64> = degrees.as_array().iter().map(|degree| degree.unsigned_abs()).collect();
     lattices::clique_insertion_size(&degrees, k)
 }
@@ -163,7 +162,7 @@ pub fn triangulated_grid<'py>(
     py: Python<'py>,
     m: usize,
     n: usize,
-    diagonals: PyReadonlyArray1<'py, bool>,
+    diagonals: LentRow<'py, bool>,
 ) -> PyResult<Arrays<'py>> {
     let diagonals = diagonals.as_array().to_vec();
     arrays(py, [m, n], move || lattices::triangulated_grid(m, n, &diagonals))

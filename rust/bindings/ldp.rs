@@ -1,10 +1,9 @@
 //! Bayesian inference under local privacy: released values in, posteriors and draws out; the densities live in the core.
 
-use crate::boundary::{compute, raise};
+use crate::arrays::{LentRow, LentTable, Row, Table};
+use crate::boundary::{compute, raise, word};
 use num_bigint::BigInt;
-use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
-};
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -25,14 +24,6 @@ use quincunx::ldp::tractable::{self, Tractable};
 use quincunx::ldp::{self as core, Likelihood, PriorBlock, ScalarPrior, Support};
 use quincunx::parallel;
 
-fn word<T: Copy>(name: &str, found: &str, words: &[(&str, T)]) -> PyResult<T> {
-    let known = words.iter().find(|(word, _)| *word == found).map(|(_, value)| *value);
-    known.ok_or_else(|| {
-        let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
-        PyValueError::new_err(format!("`{name}` must be one of {words:?}, got {found:?}"))
-    })
-}
-
 /// The log-likelihood of released values; documented at the models of `quincunx.ldp`.
 ///
 /// Every call works on a copy, which has its own scratch memory and shares the data: threads need no lock.
@@ -43,6 +34,22 @@ impl LdpLikelihood {
     fn of(likelihood: impl Likelihood + 'static) -> Self {
         Self(Box::new(likelihood))
     }
+
+    /// Reports as rows of bits, each with the number of its users if there are such.
+    fn of_rows(
+        py: Python<'_>,
+        rows: &LentTable<'_, u8>,
+        counts: Option<LentRow<'_, f64>>,
+        make: impl FnOnce(usize, Vec<u8>, Vec<f64>) -> quincunx::Result<Patterns> + Send,
+    ) -> PyResult<Self> {
+        let (categories, bits) = (rows.shape()[1], rows.as_slice()?);
+        let counts = counts.as_ref().map(|counts| counts.as_slice()).transpose()?;
+        let made = compute(py, None, |_| {
+            let (masks, counts) = histogram::patterns(bits, categories, counts)?;
+            make(categories, masks, counts)
+        })?;
+        Ok(Self::of(made))
+    }
 }
 
 #[pymethods]
@@ -52,7 +59,7 @@ impl LdpLikelihood {
     fn rectified(
         py: Python<'_>,
         model: &str,
-        released: PyReadonlyArray1<'_, f64>,
+        released: LentRow<'_, f64>,
         bounds: (f64, f64),
         scale: f64,
         exact: bool,
@@ -98,7 +105,7 @@ impl LdpLikelihood {
         noise: &str,
         decay: f64,
         bounds: (i64, i64),
-        released: PyReadonlyArray1<'_, f64>,
+        released: LentRow<'_, f64>,
         exact: bool,
     ) -> PyResult<Self> {
         let family = family(model)?;
@@ -137,7 +144,7 @@ impl LdpLikelihood {
 
     /// Numbers released without noise.
     #[staticmethod]
-    fn plain(model: &str, values: PyReadonlyArray1<'_, f64>) -> PyResult<Self> {
+    fn plain(model: &str, values: LentRow<'_, f64>) -> PyResult<Self> {
         let values = values.as_slice()?;
         Ok(match model {
             "gaussian" => Self::of(gaussian::GaussianSums::new(values)),
@@ -156,38 +163,26 @@ impl LdpLikelihood {
     #[staticmethod]
     fn rows(
         py: Python<'_>,
-        rows: PyReadonlyArray2<'_, u8>,
-        counts: Option<PyReadonlyArray1<'_, f64>>,
+        rows: LentTable<'_, u8>,
+        counts: Option<LentRow<'_, f64>>,
         p: f64,
         q: f64,
     ) -> PyResult<Self> {
-        let categories = rows.shape()[1];
-        let bits = rows.as_slice()?;
-        let counts = counts.as_ref().map(|counts| counts.as_slice()).transpose()?;
-        let made = compute(py, None, |_| {
-            let (masks, counts) = histogram::patterns(bits, categories, counts)?;
-            Patterns::new(categories, masks, counts, p, q)
-        })?;
-        Ok(Self::of(made))
+        Self::of_rows(py, &rows, counts, |categories, masks, counts| Patterns::new(categories, masks, counts, p, q))
     }
 
     /// Reports as rows of the categories that they support.
     #[staticmethod]
     fn supports(
         py: Python<'_>,
-        rows: PyReadonlyArray2<'_, u8>,
-        counts: Option<PyReadonlyArray1<'_, f64>>,
+        rows: LentTable<'_, u8>,
+        counts: Option<LentRow<'_, f64>>,
         ratio: f64,
         log_outside: f64,
     ) -> PyResult<Self> {
-        let categories = rows.shape()[1];
-        let bits = rows.as_slice()?;
-        let counts = counts.as_ref().map(|counts| counts.as_slice()).transpose()?;
-        let made = compute(py, None, |_| {
-            let (masks, counts) = histogram::patterns(bits, categories, counts)?;
+        Self::of_rows(py, &rows, counts, |categories, masks, counts| {
             Patterns::of_supports(categories, masks, counts, ratio, log_outside)
-        })?;
-        Ok(Self::of(made))
+        })
     }
 
     /// Column sums of unary encoding.
@@ -204,12 +199,7 @@ impl LdpLikelihood {
 
     /// Records of a linear regression, by their scatter matrix.
     #[staticmethod]
-    fn linear_inputs(
-        py: Python<'_>,
-        scatter: PyReadonlyArray2<'_, f64>,
-        users: f64,
-        noise: Vec<f64>,
-    ) -> PyResult<Self> {
+    fn linear_inputs(py: Python<'_>, scatter: LentTable<'_, f64>, users: f64, noise: Vec<f64>) -> PyResult<Self> {
         let made = linear::LinearRecords::new(scatter.as_slice()?.to_vec(), users, noise);
         made.map(Self::of).map_err(|error| raise(py, error))
     }
@@ -218,7 +208,7 @@ impl LdpLikelihood {
     #[staticmethod]
     fn linear_statistics(
         py: Python<'_>,
-        total: PyReadonlyArray2<'_, f64>,
+        total: LentTable<'_, f64>,
         users: f64,
         noise: f64,
         ratios: (f64, f64),
@@ -231,8 +221,8 @@ impl LdpLikelihood {
     #[staticmethod]
     fn logistic_inputs(
         py: Python<'_>,
-        x: PyReadonlyArray2<'_, f64>,
-        y: PyReadonlyArray1<'_, f64>,
+        x: LentTable<'_, f64>,
+        y: LentRow<'_, f64>,
         noise: Vec<f64>,
         keep: f64,
     ) -> PyResult<Self> {
@@ -244,8 +234,8 @@ impl LdpLikelihood {
     #[staticmethod]
     fn logistic_statistics(
         py: Python<'_>,
-        first: PyReadonlyArray1<'_, f64>,
-        second: PyReadonlyArray2<'_, f64>,
+        first: LentRow<'_, f64>,
+        second: LentTable<'_, f64>,
         users: f64,
         noise: [f64; 2],
     ) -> PyResult<Self> {
@@ -257,7 +247,7 @@ impl LdpLikelihood {
     #[staticmethod]
     fn tractable(
         py: Python<'_>,
-        released: PyReadonlyArray1<'_, f64>,
+        released: LentRow<'_, f64>,
         g: Vec<f64>,
         interval: (f64, f64),
         clip: (f64, f64),
@@ -274,7 +264,7 @@ impl LdpLikelihood {
     fn clipped(
         py: Python<'_>,
         model: &str,
-        released: PyReadonlyArray1<'_, f64>,
+        released: LentRow<'_, f64>,
         bounds: (f64, f64),
         sd: f64,
         exact: bool,
@@ -308,9 +298,9 @@ impl LdpLikelihood {
     fn value<'py>(
         &self,
         py: Python<'py>,
-        natural: PyReadonlyArray1<'py, f64>,
+        natural: LentRow<'py, f64>,
         gradient: bool,
-    ) -> PyResult<(f64, Option<Bound<'py, PyArray1<f64>>>)> {
+    ) -> PyResult<(f64, Option<Row<'py, f64>>)> {
         let natural = natural.as_slice()?;
         let mut likelihood = self.0.boxed();
         if natural.len() != likelihood.parameters() {
@@ -327,13 +317,9 @@ impl LdpLikelihood {
 }
 
 /// How many lie beyond each bound, by how much in all, and the cells between that are not empty with their sums.
-type CellsOf<'py> = ([f64; 2], f64, PyReadonlyArray1<'py, i64>, PyReadonlyArray2<'py, i64>);
+type CellsOf<'py> = ([f64; 2], f64, LentRow<'py, i64>, LentTable<'py, i64>);
 
-fn found<'a>(
-    number: usize,
-    index: &'a PyReadonlyArray1<'_, i64>,
-    sums: &'a PyReadonlyArray2<'_, i64>,
-) -> PyResult<Found<'a>> {
+fn found<'a>(number: usize, index: &'a LentRow<'_, i64>, sums: &'a LentTable<'_, i64>) -> PyResult<Found<'a>> {
     let (index, sums) = (index.as_slice()?, sums.as_slice()?.as_chunks::<4>());
     let rising = index.windows(2).all(|pair| pair[0] < pair[1]);
     let inside = index.first().is_none_or(|&first| first >= 0) && index.last().is_none_or(|&last| last < number as i64);
@@ -434,11 +420,7 @@ impl LdpPosterior {
     }
 
     /// The log density and its gradient at unconstrained coordinates.
-    fn log_density<'py>(
-        &self,
-        py: Python<'py>,
-        u: PyReadonlyArray1<'py, f64>,
-    ) -> PyResult<(f64, Bound<'py, PyArray1<f64>>)> {
+    fn log_density<'py>(&self, py: Python<'py>, u: LentRow<'py, f64>) -> PyResult<(f64, Row<'py, f64>)> {
         let u = u.as_slice()?;
         let mut posterior = self.0.clone();
         if u.len() != posterior.dimension() {
@@ -454,7 +436,7 @@ impl LdpPosterior {
     }
 
     /// Natural values of rows of coordinates.
-    fn natural<'py>(&self, py: Python<'py>, rows: PyReadonlyArray2<'py, f64>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn natural<'py>(&self, py: Python<'py>, rows: LentTable<'py, f64>) -> PyResult<Table<'py, f64>> {
         let mut posterior = self.0.clone();
         if rows.shape()[1] != posterior.dimension() {
             let expected = posterior.dimension();
@@ -465,11 +447,7 @@ impl LdpPosterior {
     }
 
     /// The coordinates of natural values.
-    fn coordinates<'py>(
-        &self,
-        py: Python<'py>,
-        natural: PyReadonlyArray1<'py, f64>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    fn coordinates<'py>(&self, py: Python<'py>, natural: LentRow<'py, f64>) -> PyResult<Row<'py, f64>> {
         let natural = natural.as_slice()?;
         if natural.len() != self.0.naturals() {
             let expected = self.0.naturals();
@@ -507,7 +485,7 @@ impl LdpComputed {
     }
 
     /// Independent draws, as rows of unconstrained coordinates.
-    fn draws<'py>(&self, py: Python<'py>, number: usize, key: (u64, u64)) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn draws<'py>(&self, py: Python<'py>, number: usize, key: (u64, u64)) -> PyResult<Table<'py, f64>> {
         let rows = compute(py, None, |_| {
             parallel::run_here(number as u64, |progress| self.0.draws(number, key.into(), progress))
         })?;
@@ -519,8 +497,8 @@ impl LdpComputed {
         &self,
         py: Python<'py>,
         parameter: usize,
-        values: PyReadonlyArray1<'py, f64>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        values: LentRow<'py, f64>,
+    ) -> PyResult<Row<'py, f64>> {
         let found = self.0.probabilities(parameter, values.as_slice()?);
         found.map(|found| found.into_pyarray(py)).map_err(|error| raise(py, error))
     }
@@ -530,8 +508,8 @@ impl LdpComputed {
         &self,
         py: Python<'py>,
         parameter: usize,
-        probabilities: PyReadonlyArray1<'py, f64>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        probabilities: LentRow<'py, f64>,
+    ) -> PyResult<Row<'py, f64>> {
         let found = self.0.quantiles(parameter, probabilities.as_slice()?);
         found.map(|found| found.into_pyarray(py)).map_err(|error| raise(py, error))
     }
@@ -593,12 +571,12 @@ impl LdpChains {
 #[pyfunction]
 pub fn ldp_tractable<'py>(
     py: Python<'py>,
-    z: PyReadonlyArray1<'py, f64>,
+    z: LentRow<'py, f64>,
     g: Vec<f64>,
     h: [f64; 3],
     interval: (f64, f64),
     sd: f64,
-) -> PyResult<Bound<'py, PyArray2<f64>>> {
+) -> PyResult<Table<'py, f64>> {
     let values = z.as_slice()?;
     let found = compute(py, None, |_| {
         values.iter().map(|&z| tractable::log_density(z, &g, h, interval, sd)).collect::<quincunx::Result<Vec<_>>>()
@@ -616,7 +594,7 @@ pub fn ldp_logistic_normal(mean: f64, variance: f64) -> [f64; 3] {
 #[pyfunction]
 pub fn ldp_cells<'py>(
     py: Python<'py>,
-    released: PyReadonlyArray1<'py, f64>,
+    released: LentRow<'py, f64>,
     bounds: (f64, f64),
     number: usize,
 ) -> PyResult<Sorted<'py>> {
@@ -629,11 +607,11 @@ pub fn ldp_cells<'py>(
     Ok((below, above, beyond, index.into_pyarray(py), sums))
 }
 
-type Sorted<'py> = (u64, u64, BigInt, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<i64>>);
+type Sorted<'py> = (u64, u64, BigInt, Row<'py, i64>, Table<'py, i64>);
 
 /// Exact sums of columns, or of products of columns i <= j, in units of 2^-2148.
 #[pyfunction]
-pub fn ldp_exact_sums(py: Python<'_>, rows: PyReadonlyArray2<'_, f64>, products: bool) -> PyResult<Vec<BigInt>> {
+pub fn ldp_exact_sums(py: Python<'_>, rows: LentTable<'_, f64>, products: bool) -> PyResult<Vec<BigInt>> {
     let (width, values) = (rows.shape()[1], rows.as_slice()?);
     let sums = compute(py, None, |_| Ok(column_sums(values, width.max(1), products)))?;
     Ok(sums.into_iter().map(|sum| BigInt::from_signed_bytes_le(&sum.to_signed_bytes())).collect())

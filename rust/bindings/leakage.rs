@@ -1,22 +1,19 @@
 //! Channels and their leakage: from Python to the core and back.
 
-use crate::arrays;
+use crate::arrays::{self, LentRow, LentTable, Row};
 use crate::automorphisms::PairOrbits;
 use crate::boundary::{compute, raise};
-use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
+use numpy::{PyArray1, PyReadwriteArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use quincunx::graphs::Graph;
 use quincunx::leakage::{self, ChannelMatrix, divergence};
 use quincunx::monitor::Monitor;
 
-type Entries<'py> = PyReadonlyArray2<'py, f64>;
-type Floats<'py> = Bound<'py, PyArray1<f64>>;
-type Places<'py> = Bound<'py, PyArray1<i64>>;
 /// Lower bound, upper bound, the distribution that reaches the lower one, and the number of steps.
-type Capacity<'py> = (f64, f64, Floats<'py>, u64);
+type Capacity<'py> = (f64, f64, Row<'py, f64>, u64);
 
-fn view<'a>(py: Python<'_>, matrix: &'a Entries<'_>) -> PyResult<ChannelMatrix<'a>> {
+fn view<'a>(py: Python<'_>, matrix: &'a LentTable<'_, f64>) -> PyResult<ChannelMatrix<'a>> {
     let (rows, cols) = matrix.as_array().dim();
     let entries = matrix.as_slice().map_err(|_| not_contiguous("matrix"))?;
     ChannelMatrix::new(entries, rows, cols).map_err(|error| raise(py, error))
@@ -28,7 +25,7 @@ fn not_contiguous(name: &str) -> PyErr {
 
 /// Checks a matrix; see `quincunx.leakage.Channel`.
 #[pyfunction]
-pub fn check_channel(py: Python<'_>, matrix: Entries<'_>, atol: f64) -> PyResult<()> {
+pub fn check_channel(py: Python<'_>, matrix: LentTable<'_, f64>, atol: f64) -> PyResult<()> {
     let matrix = view(py, &matrix)?;
     compute(py, None, |_| leakage::check_channel(matrix, atol))
 }
@@ -38,9 +35,9 @@ pub fn check_channel(py: Python<'_>, matrix: Entries<'_>, atol: f64) -> PyResult
 #[pyo3(signature = (matrix, weights))]
 pub fn column_maxima<'py>(
     py: Python<'py>,
-    matrix: Entries<'py>,
-    weights: Option<PyReadonlyArray1<'py, f64>>,
-) -> PyResult<(Floats<'py>, Places<'py>)> {
+    matrix: LentTable<'py, f64>,
+    weights: Option<LentRow<'py, f64>>,
+) -> PyResult<(Row<'py, f64>, Row<'py, i64>)> {
     let matrix = view(py, &matrix)?;
     let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
     let (maxima, places) = compute(py, None, |_| leakage::column_maxima(matrix, weights))?;
@@ -49,7 +46,7 @@ pub fn column_maxima<'py>(
 
 /// See `quincunx.leakage.Channel.mutual_information`.
 #[pyfunction]
-pub fn mutual_information(py: Python<'_>, matrix: Entries<'_>, prior: PyReadonlyArray1<'_, f64>) -> PyResult<f64> {
+pub fn mutual_information(py: Python<'_>, matrix: LentTable<'_, f64>, prior: LentRow<'_, f64>) -> PyResult<f64> {
     let (matrix, prior) = (view(py, &matrix)?, prior.as_slice()?);
     compute(py, None, |_| leakage::mutual_information(matrix, prior))
 }
@@ -58,7 +55,7 @@ pub fn mutual_information(py: Python<'_>, matrix: Entries<'_>, prior: PyReadonly
 #[pyfunction]
 pub fn shannon_capacity<'py>(
     py: Python<'py>,
-    matrix: Entries<'py>,
+    matrix: LentTable<'py, f64>,
     tolerance: f64,
     most: u64,
 ) -> PyResult<Capacity<'py>> {
@@ -70,8 +67,8 @@ pub fn shannon_capacity<'py>(
 /// A level of a channel over the edges of a graph on its inputs.
 fn over_edges(
     py: Python<'_>,
-    matrix: &Entries<'_>,
-    edges: &PyReadonlyArray2<'_, i64>,
+    matrix: &LentTable<'_, f64>,
+    edges: &LentTable<'_, i64>,
     level: impl FnOnce(ChannelMatrix<'_>, &Graph, &mut dyn Monitor) -> quincunx::Result<f64> + Send,
 ) -> PyResult<f64> {
     let matrix = view(py, matrix)?;
@@ -83,8 +80,8 @@ fn over_edges(
 #[pyfunction]
 pub fn channel_epsilon(
     py: Python<'_>,
-    matrix: Entries<'_>,
-    edges: PyReadonlyArray2<'_, i64>,
+    matrix: LentTable<'_, f64>,
+    edges: LentTable<'_, i64>,
     threads: usize,
 ) -> PyResult<f64> {
     over_edges(py, &matrix, &edges, |channel, graph, monitor| divergence::epsilon(channel, graph, threads, monitor))
@@ -94,8 +91,8 @@ pub fn channel_epsilon(
 #[pyfunction]
 pub fn channel_delta(
     py: Python<'_>,
-    matrix: Entries<'_>,
-    edges: PyReadonlyArray2<'_, i64>,
+    matrix: LentTable<'_, f64>,
+    edges: LentTable<'_, i64>,
     epsilon: f64,
     threads: usize,
 ) -> PyResult<f64> {
@@ -108,8 +105,8 @@ pub fn channel_delta(
 #[pyfunction]
 pub fn channel_renyi(
     py: Python<'_>,
-    matrix: Entries<'_>,
-    edges: PyReadonlyArray2<'_, i64>,
+    matrix: LentTable<'_, f64>,
+    edges: LentTable<'_, i64>,
     alpha: f64,
     threads: usize,
 ) -> PyResult<f64> {
@@ -122,8 +119,8 @@ pub fn channel_renyi(
 #[pyfunction]
 pub fn metric_epsilon(
     py: Python<'_>,
-    matrix: Entries<'_>,
-    distances: PyReadonlyArray2<'_, f64>,
+    matrix: LentTable<'_, f64>,
+    distances: LentTable<'_, f64>,
     threads: usize,
 ) -> PyResult<f64> {
     let matrix = view(py, &matrix)?;
@@ -135,7 +132,7 @@ pub fn metric_epsilon(
 #[pyfunction]
 pub fn average_channel(
     py: Python<'_>,
-    matrix: Entries<'_>,
+    matrix: LentTable<'_, f64>,
     orbits: &PairOrbits,
     mut output: PyReadwriteArray2<'_, f64>,
     threads: usize,
@@ -149,7 +146,7 @@ pub fn average_channel(
 #[pyfunction]
 pub fn average_hamming(
     py: Python<'_>,
-    matrix: Entries<'_>,
+    matrix: LentTable<'_, f64>,
     length: usize,
     alphabet_size: usize,
     mut output: PyReadwriteArray2<'_, f64>,
@@ -162,7 +159,7 @@ pub fn average_hamming(
 
 /// See `quincunx.leakage.renyi_entropy`.
 #[pyfunction]
-pub fn renyi_entropy(py: Python<'_>, probabilities: PyReadonlyArray1<'_, f64>, alpha: f64) -> PyResult<f64> {
+pub fn renyi_entropy(py: Python<'_>, probabilities: LentRow<'_, f64>, alpha: f64) -> PyResult<f64> {
     let probabilities = probabilities.as_slice()?;
     compute(py, None, |_| leakage::renyi_entropy(probabilities, alpha))
 }

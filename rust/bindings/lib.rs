@@ -21,13 +21,11 @@ mod privacy;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::arrays::to_decimal;
-    #[pymodule_export]
     use crate::automorphisms::{
         PairOrbits, PermutationGroup, distances, distances_from, is_distance_degree_regular, sphere_sizes,
     };
     #[pymodule_export]
-    use crate::boundary::{available_memory, available_threads, forget_pools, make_globals, simd_level};
+    use crate::boundary::{available_memory, available_threads, forget_pools, make_globals, simd_level, to_decimal};
     #[pymodule_export]
     use crate::counting::{
         CheckpointLock, ExactPlan, combine_residues, couple_perfect_matchings, estimate_cost, hard_core_float,
@@ -71,11 +69,10 @@ mod _core {
     };
     #[pymodule_export]
     use crate::privacy::{
-        DiscreteGaussianNoise, GeometricNoise, LaplaceNoise, NormalNoise, PrivacyLosses, clip_records,
-        discrete_gaussian_delta, encode_unary, flip_bits, flip_chance, gaussian_delta, gaussian_epsilon,
-        gaussian_sigma, gaussian_sigma_alongside, hadamard_responses, hash_categories, linear_regression_sensitivity,
-        logistic_regression_sensitivity, miss_chance, redraw_categories, redraw_chance, renyi_divergence,
-        select_subsets, zcdp_delta, zcdp_epsilon,
+        PrivacyLosses, RoundedSampler, WholeSampler, clip_records, discrete_gaussian_delta, encode_unary, flip_bits,
+        flip_chance, gaussian_delta, gaussian_epsilon, gaussian_sigma, gaussian_sigma_alongside, hadamard_responses,
+        hash_categories, linear_regression_sensitivity, logistic_regression_sensitivity, miss_chance,
+        redraw_categories, redraw_chance, renyi_divergence, select_subsets, zcdp_delta, zcdp_epsilon,
     };
 
     #[pymodule_init]

@@ -1,7 +1,9 @@
 //! Posterior: from Python to the core and back. The documentation is in `quincunx.posterior`.
 
+use crate::arrays::{LentRow, Row};
 use crate::boundary::{compute, raise};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use crate::privacy::{Seed, copied, drawn, released};
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use quincunx::memory;
 use quincunx::posterior::ball::BallNormal;
@@ -13,12 +15,6 @@ use quincunx::posterior::{quadrature, walsh};
 use quincunx::privacy::choice;
 use quincunx::privacy::source::Generator;
 use std::sync::Arc;
-
-type Seed = Option<[u64; 2]>;
-
-fn copied<T: Copy + numpy::Element>(values: &PyReadonlyArray1<'_, T>) -> Vec<T> {
-    values.as_slice().map_or_else(|_| values.as_array().iter().copied().collect(), <[T]>::to_vec)
-}
 
 fn coordinate(logit: bool, width: f64, upper: f64) -> Coordinate {
     if logit { Coordinate::Logit { half: width } } else { Coordinate::Log { upper, width } }
@@ -37,26 +33,17 @@ impl ParameterGrid {
         Ok(Self(Arc::new(grid)))
     }
 
-    fn parameters<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+    fn parameters<'py>(&self, py: Python<'py>) -> Row<'py, f64> {
         self.0.parameters().to_vec().into_pyarray(py)
     }
 
     #[pyo3(signature = (x, y, size, insecure_seed=None))]
-    fn draw<'py>(
-        &self,
-        py: Python<'py>,
-        x: f64,
-        y: f64,
-        size: usize,
-        insecure_seed: Seed,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let draws = compute(py, None, |monitor| {
-            let choice = self.0.posterior(x, y)?;
-            let mut source = Generator::new(insecure_seed)?;
-            choice.draw_many(size, &mut source, monitor)
-        })?;
-        let parameters = self.0.parameters();
-        Ok(draws.into_iter().map(|i| parameters[i]).collect::<Vec<_>>().into_pyarray(py))
+    fn draw<'py>(&self, py: Python<'py>, x: f64, y: f64, size: usize, insecure_seed: Seed) -> PyResult<Row<'py, f64>> {
+        drawn(py, insecure_seed, |source, monitor| {
+            let draws = self.0.posterior(x, y)?.draw_many(size, source, monitor)?;
+            let parameters = self.0.parameters();
+            Ok(draws.into_iter().map(|i| parameters[i]).collect())
+        })
     }
 
     fn replace_epsilon(&self, py: Python<'_>, x: f64, y: f64, dx: f64, dy: f64) -> PyResult<f64> {
@@ -85,18 +72,16 @@ pub fn posterior_epsilon(
 #[pyo3(signature = (alphas, trim, resolution, size, insecure_seed=None))]
 pub fn trimmed_dirichlet<'py>(
     py: Python<'py>,
-    alphas: PyReadonlyArray1<'py, f64>,
+    alphas: LentRow<'py, f64>,
     trim: f64,
     resolution: usize,
     size: usize,
     insecure_seed: Seed,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
+) -> PyResult<Row<'py, f64>> {
     let alphas = copied(&alphas);
-    let vectors = compute(py, None, |monitor| {
-        let law = TrimmedDirichlet::new(&alphas, trim, resolution)?;
-        law.draw_many(size, &mut Generator::new(insecure_seed)?, monitor)
-    })?;
-    Ok(vectors.into_pyarray(py))
+    drawn(py, insecure_seed, |source, monitor| {
+        TrimmedDirichlet::new(&alphas, trim, resolution)?.draw_many(size, source, monitor)
+    })
 }
 
 /// A bound of the error of the logarithm of a trimmed Dirichlet vector's probability.
@@ -110,12 +95,12 @@ pub fn trimmed_dirichlet_error(total: f64, categories: usize, trim: f64, resolut
 #[pyo3(signature = (eigenvalues, means, radius, size, insecure_seed=None))]
 pub fn ball_normal<'py>(
     py: Python<'py>,
-    eigenvalues: PyReadonlyArray1<'py, f64>,
-    means: PyReadonlyArray1<'py, f64>,
+    eigenvalues: LentRow<'py, f64>,
+    means: LentRow<'py, f64>,
     radius: f64,
     size: usize,
     insecure_seed: Seed,
-) -> PyResult<(Bound<'py, PyArray1<f64>>, u64)> {
+) -> PyResult<(Row<'py, f64>, u64)> {
     let (eigenvalues, means) = (copied(&eigenvalues), copied(&means));
     let (rows, proposals) = compute(py, None, |monitor| {
         let law = BallNormal::new(&eigenvalues, &means, radius)?;
@@ -139,18 +124,8 @@ impl CubeNoise {
     }
 
     #[pyo3(signature = (rows, insecure_seed=None))]
-    fn add<'py>(
-        &self,
-        py: Python<'py>,
-        rows: PyReadonlyArray1<'py, i64>,
-        insecure_seed: Seed,
-    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let mut rows = copied(&rows);
-        let rows = compute(py, None, |monitor| {
-            self.0.add(&mut rows, &mut Generator::new(insecure_seed)?, monitor)?;
-            Ok(rows)
-        })?;
-        Ok(rows.into_pyarray(py))
+    fn add<'py>(&self, py: Python<'py>, rows: LentRow<'py, i64>, insecure_seed: Seed) -> PyResult<Row<'py, i64>> {
+        released(py, &rows, insecure_seed, |rows, source, monitor| self.0.add(rows, source, monitor))
     }
 }
 
@@ -162,11 +137,11 @@ pub struct PackedBits(BitColumns);
 impl PackedBits {
     #[new]
     fn new(py: Python<'_>, data: &Bound<'_, PyAny>, width: usize) -> PyResult<Self> {
-        if let Ok(bytes) = data.extract::<PyReadonlyArray1<'_, u8>>() {
+        if let Ok(bytes) = data.extract::<LentRow<'_, u8>>() {
             let bytes = bytes.as_slice()?;
             return compute(py, None, |monitor| BitColumns::pack(bytes, width, monitor)).map(Self);
         }
-        let whole = data.extract::<PyReadonlyArray1<'_, i64>>()?;
+        let whole = data.extract::<LentRow<'_, i64>>()?;
         let whole = whole.as_slice()?;
         compute(py, None, |monitor| BitColumns::pack(whole, width, monitor)).map(Self)
     }
@@ -181,13 +156,13 @@ impl PackedBits {
         self.0.width()
     }
 
-    fn count<'py>(&self, py: Python<'py>, families: Vec<Vec<usize>>) -> PyResult<Vec<Bound<'py, PyArray1<i64>>>> {
+    fn count<'py>(&self, py: Python<'py>, families: Vec<Vec<usize>>) -> PyResult<Vec<Row<'py, i64>>> {
         let tables = compute(py, None, |_| families.iter().map(|family| self.0.count(family)).collect())?;
         Ok(arrays(py, tables))
     }
 }
 
-fn arrays(py: Python<'_>, tables: Vec<Vec<i64>>) -> Vec<Bound<'_, PyArray1<i64>>> {
+fn arrays(py: Python<'_>, tables: Vec<Vec<i64>>) -> Vec<Row<'_, i64>> {
     tables.into_iter().map(|table| table.into_pyarray(py)).collect()
 }
 
@@ -198,12 +173,12 @@ pub fn count_families<'py>(
     data: &Bound<'py, PyAny>,
     categories: Vec<u32>,
     families: Vec<Vec<usize>>,
-) -> PyResult<Vec<Bound<'py, PyArray1<i64>>>> {
-    let tables = if let Ok(bytes) = data.extract::<PyReadonlyArray1<'_, u8>>() {
+) -> PyResult<Vec<Row<'py, i64>>> {
+    let tables = if let Ok(bytes) = data.extract::<LentRow<'_, u8>>() {
         let bytes = bytes.as_slice()?;
         compute(py, None, |monitor| tables::count_families(bytes, &categories, &families, monitor))?
     } else {
-        let whole = data.extract::<PyReadonlyArray1<'_, i64>>()?;
+        let whole = data.extract::<LentRow<'_, i64>>()?;
         let whole = whole.as_slice()?;
         compute(py, None, |monitor| tables::count_families(whole, &categories, &families, monitor))?
     };
@@ -212,10 +187,7 @@ pub fn count_families<'py>(
 
 /// The Walsh-Hadamard transform of whole numbers.
 #[pyfunction]
-pub fn walsh_transform<'py>(
-    py: Python<'py>,
-    values: PyReadonlyArray1<'py, i64>,
-) -> PyResult<Bound<'py, PyArray1<i64>>> {
+pub fn walsh_transform<'py>(py: Python<'py>, values: LentRow<'py, i64>) -> PyResult<Row<'py, i64>> {
     let mut values = copied(&values);
     let values = compute(py, None, |_| walsh::transform(&mut values).map(|()| values))?;
     Ok(values.into_pyarray(py))
@@ -232,15 +204,14 @@ pub fn parity_sensitivity(py: Python<'_>, masks: Vec<u64>, bits: u32) -> PyResul
 #[pyo3(signature = (scores, options, numerator, denominator, insecure_seed=None))]
 pub fn choose<'py>(
     py: Python<'py>,
-    scores: PyReadonlyArray1<'py, i64>,
+    scores: LentRow<'py, i64>,
     options: usize,
     numerator: u64,
     denominator: u64,
     insecure_seed: Seed,
-) -> PyResult<Bound<'py, PyArray1<i64>>> {
+) -> PyResult<Row<'py, i64>> {
     let scores = copied(&scores);
-    let chosen = compute(py, None, |monitor| {
-        choice::choose(&scores, options, (numerator, denominator), &mut Generator::new(insecure_seed)?, monitor)
-    })?;
-    Ok(chosen.into_pyarray(py))
+    drawn(py, insecure_seed, |source, monitor| {
+        choice::choose(&scores, options, (numerator, denominator), source, monitor)
+    })
 }

@@ -1,48 +1,57 @@
 //! Privacy: from Python to the core and back. The documentation is in `quincunx.privacy`.
 
+use crate::arrays::{LentRow, Row};
 use crate::boundary::{compute, raise};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{Element, IntoPyArray};
 use pyo3::prelude::*;
 use quincunx::Result;
 use quincunx::memory;
 use quincunx::monitor::Monitor;
 use quincunx::privacy::laplace::RoundedLaplace;
 use quincunx::privacy::loss::Pair;
-use quincunx::privacy::noise::{Decay, DiscreteGaussian, GeometricNoise as TwoSidedGeometric};
+use quincunx::privacy::noise::{Decay, DiscreteGaussian, GeometricNoise};
 use quincunx::privacy::normal::RoundedNormal;
 use quincunx::privacy::response;
 use quincunx::privacy::source::Generator;
 use quincunx::privacy::{calibration, composition, discrete, mechanism, records, sensitivity, supports, zcdp};
 
-type Seed = Option<[u64; 2]>;
+/// The seed of a generator that is not to be secret, or none.
+pub type Seed = Option<[u64; 2]>;
 
-fn copied<T: Copy + numpy::Element>(values: &PyReadonlyArray1<'_, T>) -> Vec<T> {
+/// A copy of some values.
+pub fn copied<T: Copy + Element>(values: &LentRow<'_, T>) -> Vec<T> {
     values.as_slice().map_or_else(|_| values.as_array().iter().copied().collect(), <[T]>::to_vec)
 }
 
+/// Values that `act` makes by bits of a fresh generator.
+pub fn drawn<T: Send + Element>(
+    py: Python<'_>,
+    insecure_seed: Seed,
+    act: impl FnOnce(&mut Generator, &mut dyn Monitor) -> Result<Vec<T>> + Send,
+) -> PyResult<Row<'_, T>> {
+    let values = compute(py, None, |monitor| act(&mut Generator::new(insecure_seed)?, monitor))?;
+    Ok(values.into_pyarray(py))
+}
+
 /// A copy of some values after `act` has changed them by bits of a fresh generator.
-fn released<'py, T: Copy + Send + numpy::Element>(
+pub fn released<'py, T: Copy + Send + Element>(
     py: Python<'py>,
-    values: &PyReadonlyArray1<'py, T>,
+    values: &LentRow<'py, T>,
     insecure_seed: Seed,
     act: impl FnOnce(&mut [T], &mut Generator, &mut dyn Monitor) -> Result<()> + Send,
-) -> PyResult<Bound<'py, PyArray1<T>>> {
+) -> PyResult<Row<'py, T>> {
     let mut values = copied(values);
-    let values = compute(py, None, |monitor| {
-        act(&mut values, &mut Generator::new(insecure_seed)?, monitor)?;
-        Ok(values)
-    })?;
-    Ok(values.into_pyarray(py))
+    drawn(py, insecure_seed, |source, monitor| act(&mut values, source, monitor).map(|()| values))
 }
 
 /// Rows of counts, flat, of a sum of at most `bound` each.
 #[pyfunction]
 pub fn clip_records<'py>(
     py: Python<'py>,
-    counts: PyReadonlyArray1<'py, i64>,
+    counts: LentRow<'py, i64>,
     width: usize,
     bound: u64,
-) -> PyResult<Bound<'py, PyArray1<i64>>> {
+) -> PyResult<Row<'py, i64>> {
     let mut counts = copied(&counts);
     let counts = compute(py, None, |monitor| {
         records::clip_records(&mut counts, width, bound, monitor)?;
@@ -51,124 +60,106 @@ pub fn clip_records<'py>(
     Ok(counts.into_pyarray(py))
 }
 
-/// Two-sided geometric noise with its tables.
+/// A law of whole noise, with its tables.
+enum WholeLaw {
+    Geometric(GeometricNoise),
+    DiscreteGaussian(DiscreteGaussian),
+}
+
+/// Whole noise, added to whole numbers or to multiples of a step.
 #[pyclass(frozen, module = "quincunx._core")]
-pub struct GeometricNoise(TwoSidedGeometric);
+pub struct WholeSampler(WholeLaw);
 
 #[pymethods]
-impl GeometricNoise {
-    #[new]
-    fn new(py: Python<'_>, numerator: u64, denominator: u64, exponential: bool) -> PyResult<Self> {
+impl WholeSampler {
+    /// Two-sided geometric noise whose decay is a rational number, or its exponent is.
+    #[staticmethod]
+    fn geometric(py: Python<'_>, numerator: u64, denominator: u64, exponential: bool) -> PyResult<Self> {
         let decay = if exponential {
             Decay::Exponential { numerator, denominator }
         } else {
             Decay::Rational { numerator, denominator }
         };
-        TwoSidedGeometric::new(decay).map(Self).map_err(|error| raise(py, error))
+        result(py, GeometricNoise::new(decay)).map(|law| Self(WholeLaw::Geometric(law)))
+    }
+
+    /// Discrete Gaussian noise of a rational variance.
+    #[staticmethod]
+    fn discrete_gaussian(py: Python<'_>, numerator: u64, denominator: u64) -> PyResult<Self> {
+        let law = DiscreteGaussian::new(numerator, denominator);
+        result(py, law).map(|law| Self(WholeLaw::DiscreteGaussian(law)))
     }
 
     #[pyo3(signature = (values, lower, upper, insecure_seed=None))]
     fn add<'py>(
         &self,
         py: Python<'py>,
-        values: PyReadonlyArray1<'py, i64>,
+        values: LentRow<'py, i64>,
         lower: i64,
         upper: i64,
         insecure_seed: Seed,
-    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        released(py, &values, insecure_seed, |values, source, monitor| {
-            mechanism::add_geometric(values, (lower, upper), &self.0, source, monitor)
+    ) -> PyResult<Row<'py, i64>> {
+        released(py, &values, insecure_seed, |values, source, monitor| match &self.0 {
+            WholeLaw::Geometric(law) => mechanism::add_whole(values, (lower, upper), || law.draw(source), monitor),
+            WholeLaw::DiscreteGaussian(law) => {
+                mechanism::add_whole(values, (lower, upper), || law.draw(source), monitor)
+            }
         })
     }
 
-    #[pyo3(signature = (values, lower, upper, step, insecure_seed=None))]
+    #[pyo3(signature = (values, bounds, step, insecure_seed=None))]
     fn add_on_grid<'py>(
         &self,
         py: Python<'py>,
-        values: PyReadonlyArray1<'py, f64>,
-        lower: f64,
-        upper: f64,
+        values: LentRow<'py, f64>,
+        bounds: (f64, f64),
         step: f64,
         insecure_seed: Seed,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        released(py, &values, insecure_seed, |values, source, monitor| {
-            mechanism::add_laplace(values, (lower, upper), step, &self.0, source, monitor)
+    ) -> PyResult<Row<'py, f64>> {
+        released(py, &values, insecure_seed, |values, source, monitor| match &self.0 {
+            WholeLaw::Geometric(law) => mechanism::add_on_grid(values, bounds, step, || law.draw(source), monitor),
+            WholeLaw::DiscreteGaussian(law) => {
+                mechanism::add_on_grid(values, bounds, step, || law.draw(source), monitor)
+            }
         })
     }
 }
 
-/// Normal noise, rounded to a grid.
+/// A law of real noise that is rounded to steps, with its tables.
+enum RoundedLaw {
+    Normal(RoundedNormal),
+    Laplace(RoundedLaplace),
+}
+
+/// Real noise, rounded to a grid.
 #[pyclass(frozen, module = "quincunx._core")]
-pub struct NormalNoise(RoundedNormal);
+pub struct RoundedSampler(RoundedLaw);
 
 #[pymethods]
-impl NormalNoise {
-    #[new]
-    fn new(py: Python<'_>, deviation: f64) -> PyResult<Self> {
-        RoundedNormal::new(deviation).map(Self).map_err(|error| raise(py, error))
+impl RoundedSampler {
+    /// Normal noise of a deviation in steps.
+    #[staticmethod]
+    fn normal(py: Python<'_>, deviation: f64) -> PyResult<Self> {
+        result(py, RoundedNormal::new(deviation)).map(|law| Self(RoundedLaw::Normal(law)))
+    }
+
+    /// Laplace noise of a rational decay for each step.
+    #[staticmethod]
+    fn laplace(py: Python<'_>, numerator: u64, denominator: u64) -> PyResult<Self> {
+        result(py, RoundedLaplace::new(numerator, denominator)).map(|law| Self(RoundedLaw::Laplace(law)))
     }
 
     #[pyo3(signature = (values, step, insecure_seed=None))]
     fn add_on_grid<'py>(
         &self,
         py: Python<'py>,
-        values: PyReadonlyArray1<'py, f64>,
+        values: LentRow<'py, f64>,
         step: f64,
         insecure_seed: Seed,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        released(py, &values, insecure_seed, |values, source, monitor| {
-            mechanism::add_gaussian(values, step, &self.0, source, monitor)
-        })
-    }
-}
-
-/// Laplace noise, rounded to a grid.
-#[pyclass(frozen, module = "quincunx._core")]
-pub struct LaplaceNoise(RoundedLaplace);
-
-#[pymethods]
-impl LaplaceNoise {
-    #[new]
-    fn new(py: Python<'_>, numerator: u64, denominator: u64) -> PyResult<Self> {
-        RoundedLaplace::new(numerator, denominator).map(Self).map_err(|error| raise(py, error))
-    }
-
-    #[pyo3(signature = (values, step, insecure_seed=None))]
-    fn add_on_grid<'py>(
-        &self,
-        py: Python<'py>,
-        values: PyReadonlyArray1<'py, f64>,
-        step: f64,
-        insecure_seed: Seed,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        released(py, &values, insecure_seed, |values, source, monitor| {
-            mechanism::add_rounded_laplace(values, step, &self.0, source, monitor)
-        })
-    }
-}
-
-/// Discrete Gaussian noise of a rational variance.
-#[pyclass(frozen, module = "quincunx._core")]
-pub struct DiscreteGaussianNoise(DiscreteGaussian);
-
-#[pymethods]
-impl DiscreteGaussianNoise {
-    #[new]
-    fn new(py: Python<'_>, numerator: u64, denominator: u64) -> PyResult<Self> {
-        DiscreteGaussian::new(numerator, denominator).map(Self).map_err(|error| raise(py, error))
-    }
-
-    #[pyo3(signature = (values, lower, upper, insecure_seed=None))]
-    fn add<'py>(
-        &self,
-        py: Python<'py>,
-        values: PyReadonlyArray1<'py, i64>,
-        lower: i64,
-        upper: i64,
-        insecure_seed: Seed,
-    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        released(py, &values, insecure_seed, |values, source, monitor| {
-            mechanism::add_discrete_gaussian(values, (lower, upper), &self.0, source, monitor)
+    ) -> PyResult<Row<'py, f64>> {
+        released(py, &values, insecure_seed, |values, source, monitor| match &self.0 {
+            RoundedLaw::Normal(law) => mechanism::add_rounded(values, step, |rest| law.draw(rest, source), monitor),
+            RoundedLaw::Laplace(law) => mechanism::add_rounded(values, step, |rest| law.draw(rest, source), monitor),
         })
     }
 }
@@ -194,10 +185,10 @@ pub fn redraw_chance(py: Python<'_>, epsilon: f64, categories: u64) -> PyResult<
 #[pyo3(signature = (bits, flip, insecure_seed=None))]
 pub fn flip_bits<'py>(
     py: Python<'py>,
-    bits: PyReadonlyArray1<'py, u8>,
+    bits: LentRow<'py, u8>,
     flip: u64,
     insecure_seed: Seed,
-) -> PyResult<Bound<'py, PyArray1<u8>>> {
+) -> PyResult<Row<'py, u8>> {
     released(py, &bits, insecure_seed, |bits, source, monitor| response::flip_bits(bits, flip, source, monitor))
 }
 
@@ -212,19 +203,16 @@ pub fn miss_chance(py: Python<'_>, epsilon: f64, inside: u64, outside: u64) -> P
 #[pyo3(signature = (values, buckets, miss, insecure_seed=None))]
 pub fn hash_categories<'py>(
     py: Python<'py>,
-    values: PyReadonlyArray1<'py, i64>,
+    values: LentRow<'py, i64>,
     buckets: u64,
     miss: u64,
     insecure_seed: Seed,
-) -> PyResult<Bound<'py, PyArray1<i64>>> {
+) -> PyResult<Row<'py, i64>> {
     let values = copied(&values);
-    let reports = compute(py, None, |monitor| {
+    drawn(py, insecure_seed, |source, monitor| {
         let mut reports = memory::filled(0, values.len().saturating_mul(2), "hashes")?;
-        let mut source = Generator::new(insecure_seed)?;
-        supports::hash_categories(&values, buckets, miss, &mut reports, &mut source, monitor)?;
-        Ok(reports)
-    })?;
-    Ok(reports.into_pyarray(py))
+        supports::hash_categories(&values, buckets, miss, &mut reports, source, monitor).map(|()| reports)
+    })
 }
 
 /// Noisy subsets as rows of bits, flat.
@@ -232,20 +220,17 @@ pub fn hash_categories<'py>(
 #[pyo3(signature = (values, categories, size, miss, insecure_seed=None))]
 pub fn select_subsets<'py>(
     py: Python<'py>,
-    values: PyReadonlyArray1<'py, i64>,
+    values: LentRow<'py, i64>,
     categories: usize,
     size: usize,
     miss: u64,
     insecure_seed: Seed,
-) -> PyResult<Bound<'py, PyArray1<u8>>> {
+) -> PyResult<Row<'py, u8>> {
     let values = copied(&values);
-    let rows = compute(py, None, |monitor| {
+    drawn(py, insecure_seed, |source, monitor| {
         let mut rows = memory::filled(0, values.len().saturating_mul(categories), "subsets of categories")?;
-        let mut source = Generator::new(insecure_seed)?;
-        supports::select_subsets(&values, categories, size, miss, &mut rows, &mut source, monitor)?;
-        Ok(rows)
-    })?;
-    Ok(rows.into_pyarray(py))
+        supports::select_subsets(&values, categories, size, miss, &mut rows, source, monitor).map(|()| rows)
+    })
 }
 
 /// Indices of Hadamard response.
@@ -253,12 +238,12 @@ pub fn select_subsets<'py>(
 #[pyo3(signature = (values, blocks, columns, miss, insecure_seed=None))]
 pub fn hadamard_responses<'py>(
     py: Python<'py>,
-    values: PyReadonlyArray1<'py, i64>,
+    values: LentRow<'py, i64>,
     blocks: u64,
     columns: u64,
     miss: u64,
     insecure_seed: Seed,
-) -> PyResult<Bound<'py, PyArray1<i64>>> {
+) -> PyResult<Row<'py, i64>> {
     released(py, &values, insecure_seed, |values, source, monitor| {
         supports::hadamard_responses(values, blocks, columns, miss, source, monitor)
     })
@@ -269,11 +254,11 @@ pub fn hadamard_responses<'py>(
 #[pyo3(signature = (values, categories, redraw, insecure_seed=None))]
 pub fn redraw_categories<'py>(
     py: Python<'py>,
-    values: PyReadonlyArray1<'py, i64>,
+    values: LentRow<'py, i64>,
     categories: u64,
     redraw: u64,
     insecure_seed: Seed,
-) -> PyResult<Bound<'py, PyArray1<i64>>> {
+) -> PyResult<Row<'py, i64>> {
     released(py, &values, insecure_seed, |values, source, monitor| {
         response::redraw_categories(values, categories, redraw, source, monitor)
     })
@@ -284,20 +269,17 @@ pub fn redraw_categories<'py>(
 #[pyo3(signature = (values, categories, flip, one, insecure_seed=None))]
 pub fn encode_unary<'py>(
     py: Python<'py>,
-    values: PyReadonlyArray1<'py, i64>,
+    values: LentRow<'py, i64>,
     categories: usize,
     flip: u64,
     one: u64,
     insecure_seed: Seed,
-) -> PyResult<Bound<'py, PyArray1<u8>>> {
+) -> PyResult<Row<'py, u8>> {
     let values = copied(&values);
-    let rows = compute(py, None, |monitor| {
+    drawn(py, insecure_seed, |source, monitor| {
         let mut rows = memory::filled(0, values.len().saturating_mul(categories), "a unary encoding")?;
-        let mut source = Generator::new(insecure_seed)?;
-        response::encode_unary(&values, categories, flip, one, &mut rows, &mut source, monitor)?;
-        Ok(rows)
-    })?;
-    Ok(rows.into_pyarray(py))
+        response::encode_unary(&values, categories, flip, one, &mut rows, source, monitor).map(|()| rows)
+    })
 }
 
 /// The least sigma of the Gaussian mechanism.

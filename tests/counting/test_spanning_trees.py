@@ -144,7 +144,7 @@ def test_threads_executors_and_checkpoints_change_nothing(tmp_path):
     assert count == count_spanning_trees(lattice, threads=3, checkpoint=tmp_path / "state")
     with ThreadPoolExecutor(2) as pool:
         assert count == count_spanning_trees(lattice, executor=pool)
-    plan = _core.plan_spanning_trees((lattice.num_vertices, lattice.edges), 1, 2**40)
+    plan = _core.plan_spanning_trees((lattice.num_vertices, lattice.edges))
     assert pickle.loads(pickle.dumps(plan)).solve(Job(threads=1)) == [count]
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
 
 #: What makes a plan for so many threads and bytes.
-MakePlan: TypeAlias = Callable[[int, int], _core.ExactPlan]
+MakePlan: TypeAlias = Callable[[int], _core.ExactPlan]
 #: Ways to count perfect matchings.
 Method: TypeAlias = Literal["auto", "product", "fkt", "pfaffian", "even-subgraphs", "frontier"]
 _METHODS = ["auto", "product", "fkt", "pfaffian", "even-subgraphs", "frontier"]
@@ -134,7 +134,7 @@ def _perfect_matchings(graph: "GraphLike", method: Method, order: Order, job: Jo
     if method not in ("frontier", "even-subgraphs"):
         plan = _kasteleyn(graph, method)
         if plan is not None:
-            return _solve(lambda threads, limit: plan(threads, limit), "perfect matchings", job)[0]
+            return _solve(plan, "perfect matchings", job)[0]
     if method in ("auto", "even-subgraphs"):
         insertion = as_insertion(graph)
         if insertion is not None:
@@ -152,7 +152,7 @@ def _kasteleyn(graph: object, method: str) -> MakePlan | None:
             return None
         raise ValueError(f"`method` must be 'frontier' for a graph that is not known to be planar, got {method!r}")
     try:
-        plan = _core.plan_perfect_matchings(drawn, 1, 2**62)
+        plan = _core.plan_perfect_matchings(drawn, 2**62)
     except ValueError:
         if method == "auto":
             return None
@@ -161,7 +161,7 @@ def _kasteleyn(graph: object, method: str) -> MakePlan | None:
         ) from None
     if method == "fkt" and plan.method[0] == "four Pfaffians":
         raise ValueError("`method` must be 'pfaffian' or 'frontier' for a graph drawn on a torus, got 'fkt'")
-    return lambda threads, limit: plan
+    return lambda limit: plan
 
 
 def _frontier(graph: object, order: Order, which: str) -> MakePlan:
@@ -172,8 +172,8 @@ def _frontier(graph: object, order: Order, which: str) -> MakePlan:
 
 
 def _solve(make_plan: MakePlan, description: str, job: Job) -> list[int]:
-    """Return the integers of a plan made of threads and bytes."""
-    return _exact.solve(lambda job: make_plan(job.threads, job.memory_limit), description, job)[0]
+    """Return the integers of a plan made of bytes."""
+    return _exact.solve(lambda job: make_plan(job.memory_limit), description, job)[0]
 
 
 @overload
@@ -365,23 +365,23 @@ def count_of_drawn(graph: Graph, drawn: Drawing | None, left: npt.NDArray[np.boo
             darts = [[2 * int(number[d // 2]) + d % 2 for d in around if inner[d // 2]] for around in drawn[2]]
             part = (n, edges, [around for around, stays in zip(darts, left, strict=True) if stays])  # type: ignore[assignment]
         try:
-            return _core.plan_perfect_matchings(part, 1, memory_limit).solve(job)[0]
+            return _core.plan_perfect_matchings(part, memory_limit).solve(job)[0]
         except ValueError:
             pass  # not drawn on a plane or torus
-    return _core.plan_matchings((n, edges, None), "perfect", 1, memory_limit).solve(job)[0]
+    return _core.plan_matchings((n, edges, None), "perfect", memory_limit).solve(job)[0]
 
 
 def plan_dimers(graph: object, order: Order, memory_limit: int) -> _core.ExactPlan:
     """Return the plan of a count of perfect matchings, for a forecast."""
     square = as_square(graph)
     if square is not None and not any(square[2]) and order is None:
-        return _core.plan_perfect_matchings(square, 1, memory_limit)
+        return _core.plan_perfect_matchings(square, memory_limit)
     plan = _kasteleyn(graph, "auto") if order is None else None
     if plan is None and order is None and (insertion := as_insertion(graph)) is not None:
         plan = partial(_core.plan_even_subgraphs, insertion)
-    return (plan or _frontier(graph, order, "perfect"))(1, memory_limit)
+    return (plan or _frontier(graph, order, "perfect"))(memory_limit)
 
 
 def plan_matchings(graph: object, order: Order, memory_limit: int, which: str) -> _core.ExactPlan:
     """Return the plan of a count of all matchings, or of those of each size, for a forecast."""
-    return _frontier(graph, order, which)(1, memory_limit)
+    return _frontier(graph, order, which)(memory_limit)

@@ -109,9 +109,7 @@ def count_spanning_trees(
         if method == "product":
             raise ValueError("`method` must be 'elimination' for a graph with no product: no square lattice, no torus")
         problem = _plain(graph)
-    (count,), _ = _exact.solve(
-        lambda job: _core.plan_spanning_trees(problem, job.threads, job.memory_limit), "spanning trees", job
-    )
+    (count,), _ = _exact.solve(lambda job: _core.plan_spanning_trees(problem), "spanning trees", job)
     return count if unit == 1 else count * unit ** (as_listed(graph).num_vertices - 1)
 
 
@@ -173,4 +171,4 @@ def plan_trees(graph: object, order: Order, memory_limit: int) -> _core.ExactPla
     if order is not None:
         raise ValueError("`order` must be None for spanning trees")
     problem: object = _product(graph) or _plain(graph)
-    return _core.plan_spanning_trees(problem, 1, memory_limit)
+    return _core.plan_spanning_trees(problem)

@@ -90,7 +90,7 @@ class _Noise:
         if self.decay is not None:
             return geometric_noise(self.decay).add(values, -LARGEST, LARGEST, words)
         assert self.variance is not None
-        source = _core.DiscreteGaussianNoise(self.variance.numerator, self.variance.denominator)
+        source = _core.WholeSampler.discrete_gaussian(self.variance.numerator, self.variance.denominator)
         return source.add(values, -LARGEST, LARGEST, words)
 
 

@@ -298,8 +298,8 @@ class DiscreteGaussianMechanism(Mechanism):
         return DiscreteGaussianNoise(self.variance, self.lower, self.upper)
 
     @cached_property
-    def _sampler(self) -> _core.DiscreteGaussianNoise:
-        return _core.DiscreteGaussianNoise(self._variance.numerator, self._variance.denominator)
+    def _sampler(self) -> _core.WholeSampler:
+        return _core.WholeSampler.discrete_gaussian(self._variance.numerator, self._variance.denominator)
 
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Add noise to whole numbers.

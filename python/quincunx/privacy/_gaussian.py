@@ -340,13 +340,13 @@ class GaussianMechanism(Mechanism):
         return GaussianNoise(self.sigma, self.scales, self.radius, self.dimension, self.step, self.lower, self.upper)
 
     @cached_property
-    def _samplers(self) -> dict[float, tuple[_core.NormalNoise, float]]:
+    def _samplers(self) -> dict[float, tuple[_core.RoundedSampler, float]]:
         """Noise and grid step for each scale."""
         found = {}
         for scale in set(self._spread()):
             deviation = math.nextafter(self.sigma * scale, math.inf) if scale != 1.0 else self.sigma
             step = _step(deviation)
-            found[scale] = (_core.NormalNoise(deviation / step), step)
+            found[scale] = (_core.RoundedSampler.normal(deviation / step), step)
         return found
 
     def _check_size(self, numbers: Floats) -> None:

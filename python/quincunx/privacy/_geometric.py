@@ -275,7 +275,7 @@ class GeometricMechanism(Mechanism):
         return float(self.noise.decay)
 
     @cached_property
-    def _sampler(self) -> _core.GeometricNoise:
+    def _sampler(self) -> _core.WholeSampler:
         if self.exponent is not None:
             return geometric_noise(self.exponent)
         assert self._ratio is not None
@@ -307,9 +307,9 @@ class GeometricMechanism(Mechanism):
 
 
 @lru_cache(maxsize=64)
-def geometric_noise(decay: Fraction, *, exponential: bool = True) -> _core.GeometricNoise:
+def geometric_noise(decay: Fraction, *, exponential: bool = True) -> _core.WholeSampler:
     """Return the noise of ratio ``exp(-decay)``, or of ratio `decay` itself; its tables take 70 us, a draw 30 ns."""
-    return _core.GeometricNoise(decay.numerator, decay.denominator, exponential)
+    return _core.WholeSampler.geometric(decay.numerator, decay.denominator, exponential)
 
 
 def _ratio(alpha: Fraction) -> Fraction:

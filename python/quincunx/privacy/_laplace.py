@@ -246,9 +246,9 @@ class LaplaceMechanism(Mechanism):
         return LaplaceNoise(self.scale, self.lower, self.upper, self.step)
 
     @cached_property
-    def _sampler(self) -> _core.GeometricNoise | _core.LaplaceNoise:
+    def _sampler(self) -> _core.WholeSampler | _core.RoundedSampler:
         if self.lower is None:
-            return _core.LaplaceNoise(self._exponent.numerator, self._exponent.denominator)
+            return _core.RoundedSampler.laplace(self._exponent.numerator, self._exponent.denominator)
         return geometric_noise(self._exponent)
 
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
@@ -267,12 +267,12 @@ class LaplaceMechanism(Mechanism):
         numbers = _check.reals(x, "x")
         words = seed_words(insecure_seed)
         sampler = self._sampler
-        if isinstance(sampler, _core.LaplaceNoise):
+        if isinstance(sampler, _core.RoundedSampler):
             noisy = sampler.add_on_grid(np.ascontiguousarray(numbers).reshape(-1), self.step, words)
         else:
             assert self.lower is not None
             assert self.upper is not None
-            noisy = sampler.add_on_grid(numbers.reshape(-1), self.lower, self.upper, self.step, words)
+            noisy = sampler.add_on_grid(numbers.reshape(-1), (self.lower, self.upper), self.step, words)
         return self._published(noisy.reshape(numbers.shape), x, insecure_seed)
 
     def __repr__(self) -> str:

@@ -227,8 +227,7 @@ def resistance_distance(
 
 
 def _trees(n: int, edges: Ints) -> int:
-    job = Job()
-    return _core.plan_spanning_trees((n, edges), job.threads, job.memory_limit).solve(job)[0]
+    return _core.plan_spanning_trees((n, edges)).solve(Job())[0]
 
 
 def _in_units(graph: Graph, conductances: list[Fraction] | None) -> tuple[Graph, Fraction | int]:

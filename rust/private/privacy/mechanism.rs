@@ -6,10 +6,6 @@
 //!
 //! Source: I. Mironov (2012), On significance of the least significant bits for differential privacy (why a grid).
 
-use super::laplace::RoundedLaplace;
-use super::noise::{DiscreteGaussian, GeometricNoise};
-use super::normal::RoundedNormal;
-use super::source::Source;
 use crate::monitor::Monitor;
 use crate::{Error, Result};
 
@@ -30,35 +26,11 @@ fn for_each<T>(values: &mut [T], monitor: &mut dyn Monitor, mut act: impl FnMut(
     Ok(())
 }
 
-/// Clips each value to `[lower, upper]`, within +-2^62, and adds two-sided geometric noise.
+/// Clips each value to `[lower, upper]`, within +-2^62, and adds what `noise` draws.
 ///
 /// # Errors
-/// [`Error::Domain`] if the bounds are not in order; whatever the monitor returned.
-pub fn add_geometric(
-    values: &mut [i64],
-    bounds: (i64, i64),
-    noise: &GeometricNoise,
-    source: &mut impl Source,
-    monitor: &mut dyn Monitor,
-) -> Result<()> {
-    add_whole(values, bounds, || noise.draw(source), monitor)
-}
-
-/// Clips each value to `[lower, upper]`, within +-2^62, and adds discrete Gaussian noise.
-///
-/// # Errors
-/// As [`add_geometric`].
-pub fn add_discrete_gaussian(
-    values: &mut [i64],
-    bounds: (i64, i64),
-    noise: &DiscreteGaussian,
-    source: &mut impl Source,
-    monitor: &mut dyn Monitor,
-) -> Result<()> {
-    add_whole(values, bounds, || noise.draw(source), monitor)
-}
-
-fn add_whole(
+/// [`Error::Domain`] if the bounds are not in order; whatever `noise` or the monitor returned.
+pub fn add_whole(
     values: &mut [i64],
     (lower, upper): (i64, i64),
     mut noise: impl FnMut() -> Result<i64>,
@@ -75,17 +47,16 @@ fn add_whole(
     })
 }
 
-/// Clips each value to `[lower, upper]`, rounds it to a multiple of `step`, and adds that many steps of two-sided geometric noise.
+/// Clips each value to `[lower, upper]`, rounds it to a multiple of `step`, and adds as many steps as `noise` draws.
 ///
 /// # Errors
-/// [`Error::Domain`] unless the step is a power of two and the bounds are in order and within 2^53 steps; whatever the monitor
-/// returned. A NaN is released as the lower bound: callers refuse it before.
-pub fn add_laplace(
+/// [`Error::Domain`] unless the step is a power of two and the bounds are in order and within 2^53 steps; whatever `noise` or the
+/// monitor returned. A NaN is released as the lower bound: callers refuse it before.
+pub fn add_on_grid(
     values: &mut [f64],
     (lower, upper): (f64, f64),
     step: f64,
-    noise: &GeometricNoise,
-    source: &mut impl Source,
+    mut noise: impl FnMut() -> Result<i64>,
     monitor: &mut dyn Monitor,
 ) -> Result<()> {
     let inverse = inverse_of_power(step)?;
@@ -97,47 +68,21 @@ pub fn add_laplace(
     for_each(values, monitor, |value| {
         let clipped = value.max(lower).min(upper);
         let steps = (clipped * inverse).round_ties_even() as i64;
-        *value = (steps + noise.draw(source)?) as f64 * step;
+        *value = (steps + noise()?) as f64 * step;
         Ok(())
     })
 }
 
-/// Adds normal noise, whose deviation is given in grid steps, and rounds to a multiple of `step`. Values are clipped to 2^61
-/// steps; what lies below 2^-64 steps is dropped, which moves no value by more.
+/// Adds noise to each value and rounds it to a multiple of `step`: in steps, what `draw` makes of the fraction that is cut off. Values
+/// are clipped to 2^61 steps; what lies below 2^-64 steps is dropped, which moves no value by more.
 ///
 /// # Errors
-/// [`Error::Domain`] unless the step is a power of two; whatever the monitor returned.
-pub fn add_gaussian(
+/// [`Error::Domain`] unless the step is a power of two; whatever `draw` or the monitor returned.
+pub fn add_rounded(
     values: &mut [f64],
     step: f64,
-    noise: &RoundedNormal,
-    source: &mut impl Source,
-    monitor: &mut dyn Monitor,
-) -> Result<()> {
-    add_rounded(values, step, monitor, |fraction| noise.draw(fraction, source))
-}
-
-/// Adds Laplace noise, whose scale is given in grid steps, and rounds to a multiple of `step`; clips and cuts as
-/// [`add_gaussian`].
-///
-/// # Errors
-/// [`Error::Domain`] unless the step is a power of two; whatever the monitor returned.
-pub fn add_rounded_laplace(
-    values: &mut [f64],
-    step: f64,
-    noise: &RoundedLaplace,
-    source: &mut impl Source,
-    monitor: &mut dyn Monitor,
-) -> Result<()> {
-    add_rounded(values, step, monitor, |fraction| noise.draw(fraction, source))
-}
-
-/// Adds to each value, in steps, what `draw` makes of the fraction that is cut off.
-fn add_rounded(
-    values: &mut [f64],
-    step: f64,
-    monitor: &mut dyn Monitor,
     mut draw: impl FnMut(u64) -> Result<i64>,
+    monitor: &mut dyn Monitor,
 ) -> Result<()> {
     let inverse = inverse_of_power(step)?;
     for_each(values, monitor, |value| {
@@ -177,7 +122,8 @@ fn inverse_of_power(step: f64) -> Result<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::noise::Decay;
+    use super::super::noise::{Decay, GeometricNoise};
+    use super::super::normal::RoundedNormal;
     use super::super::source::Generator;
     use super::*;
     use crate::monitor::Silent;
@@ -194,17 +140,17 @@ mod tests {
     fn values_outside_their_bounds_are_clipped_one_by_one() {
         let mut source = Generator::insecure([1, 2]);
         let mut values = [-5, 3, 99, i64::MAX, i64::MIN];
-        add_geometric(&mut values, (0, 10), &hardly_any(), &mut source, &mut Silent).unwrap();
+        add_whole(&mut values, (0, 10), || hardly_any().draw(&mut source), &mut Silent).unwrap();
         assert_eq!(values, [0, 3, 10, 10, 0]);
         let mut values = [i64::MAX, i64::MIN];
-        add_geometric(&mut values, (i64::MIN, i64::MAX), &hardly_any(), &mut source, &mut Silent).unwrap();
+        add_whole(&mut values, (i64::MIN, i64::MAX), || hardly_any().draw(&mut source), &mut Silent).unwrap();
         assert_eq!(values, [LARGEST, -LARGEST]);
         let mut values = [-7.0, 0.3, 1e300, f64::INFINITY, f64::NAN];
-        add_laplace(&mut values, (-1.0, 2.0), 0.25, &hardly_any(), &mut source, &mut Silent).unwrap();
+        add_on_grid(&mut values, (-1.0, 2.0), 0.25, || hardly_any().draw(&mut source), &mut Silent).unwrap();
         assert_eq!(values, [-1.0, 0.25, 2.0, 2.0, -1.0]);
         let normal = RoundedNormal::new(2f64.powi(-10)).unwrap();
         let mut values = [1e300, -1e300, 0.75 + 1e-4, -1e-300];
-        add_gaussian(&mut values, 0.25, &normal, &mut source, &mut Silent).unwrap();
+        add_rounded(&mut values, 0.25, |fraction| normal.draw(fraction, &mut source), &mut Silent).unwrap();
         assert_eq!(values, [2f64.powi(59), -(2f64.powi(59)), 0.75, 0.0]);
     }
 
@@ -228,20 +174,22 @@ mod tests {
     fn released_floats_are_multiples_of_the_step() {
         let mut source = Generator::insecure([1, 3]);
         let mut values = vec![0.1; 2000];
-        add_laplace(&mut values, (0.0, 1.0), 2f64.powi(-20), &noise(1 << 20), &mut source, &mut Silent).unwrap();
+        let noise = noise(1 << 20);
+        add_on_grid(&mut values, (0.0, 1.0), 2f64.powi(-20), || noise.draw(&mut source), &mut Silent).unwrap();
         assert!(values.iter().all(|z| (z * 2f64.powi(20)).fract() == 0.0));
         let normal = RoundedNormal::new(1.5 * 2f64.powi(20)).unwrap();
-        add_gaussian(&mut values, 2f64.powi(-19), &normal, &mut source, &mut Silent).unwrap();
+        add_rounded(&mut values, 2f64.powi(-19), |fraction| normal.draw(fraction, &mut source), &mut Silent).unwrap();
         assert!(values.iter().all(|z| (z * 2f64.powi(19)).fract() == 0.0));
     }
 
     #[test]
     fn steps_and_bounds_that_do_not_fit_are_refused() {
         let mut source = Generator::insecure([1, 3]);
-        let mut release = |bounds, step| add_laplace(&mut [1.0], bounds, step, &noise(1), &mut source, &mut Silent);
+        let mut release =
+            |bounds, step| add_on_grid(&mut [1.0], bounds, step, || noise(1).draw(&mut source), &mut Silent);
         assert!(release((0.0, 1.0), 0.3).is_err() && release((0.0, 1.0), f64::NAN).is_err());
         assert!(release((1.0, 0.0), 0.5).is_err() && release((0.0, 1e17), 0.5).is_err());
         assert!(release((f64::NAN, 1.0), 0.5).is_err());
-        assert!(add_geometric(&mut [1], (1, 0), &noise(1), &mut source, &mut Silent).is_err());
+        assert!(add_whole(&mut [1], (1, 0), || noise(1).draw(&mut source), &mut Silent).is_err());
     }
 }
