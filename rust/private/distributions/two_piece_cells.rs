@@ -72,7 +72,6 @@ impl<'g, I: Iterator<Item = Group<'g>>> FloatWork for TwoPieceDraws<'_, I> {
             let least = alpha / if joint <= SMALL_JOINT { MOST_STEEP } else { LEAST_STEEP };
             let least = f.splat(least.max(f64::MIN_POSITIVE));
             let most = f.splat(MOST_ABOVE / alpha);
-            let whole = f.splat(joint as f64);
             for cells in columns.chunks(LANES) {
                 let mut indices = [cells[0]; LANES];
                 indices[..cells.len()].copy_from_slice(cells);
@@ -89,7 +88,7 @@ impl<'g, I: Iterator<Item = Group<'g>>> FloatWork for TwoPieceDraws<'_, I> {
                     sum = f.add(sum, term);
                     below[steps + 1] = sum;
                 }
-                let (at_joint, mut terms) = (sum, 0);
+                let mut terms = 0;
                 term = one;
                 while terms < TERMS {
                     for _ in 0..2 {
@@ -104,27 +103,42 @@ impl<'g, I: Iterator<Item = Group<'g>>> FloatWork for TwoPieceDraws<'_, I> {
                 }
 
                 let target = f.mul(f.load(&words.eight()), sum);
-                let mut steps = f.splat(0.0);
-                for end in &below[..=joint] {
-                    steps = f.count(steps, target, *end);
-                }
-                let mut count = f.sub(whole, steps);
-                if f.bits(target, at_joint) != 0 {
-                    let mut steps = f.add(whole, one);
-                    for end in &above[..terms - 1] {
-                        steps = f.count(steps, target, *end);
-                    }
-                    count = f.select(target, at_joint, steps, count);
-                }
-                let mut found = [0.0; LANES];
-                f.store(count, &mut found);
-                for ((lane, &column), count) in cells.iter().enumerate().zip(found) {
-                    counts[column as usize] = count as i64;
-                    if served >> lane & 1 == 0 {
-                        left_over.push(column);
-                    }
-                }
+                let found = found(f, target, &below[..=joint], &above[..terms - 1]);
+                set_counts(cells, found, served, counts, left_over);
             }
+        }
+    }
+}
+
+/// The counts of eight cells whose masses were summed up from the joint down to zero, `below`, then from above it, `above`: how many
+/// sums a target reaches says which mass it falls on.
+#[inline(always)]
+pub fn found<F: Floats>(f: F, target: F::Eight, below: &[F::Eight], above: &[F::Eight]) -> [f64; LANES] {
+    let joint = below.len() - 1;
+    let mut steps = f.splat(0.0);
+    for end in below {
+        steps = f.count(steps, target, *end);
+    }
+    let mut count = f.sub(f.splat(joint as f64), steps);
+    if f.bits(target, below[joint]) != 0 {
+        let mut steps = f.splat((joint + 1) as f64);
+        for end in above {
+            steps = f.count(steps, target, *end);
+        }
+        count = f.select(target, below[joint], steps, count);
+    }
+    let mut found = [0.0; LANES];
+    f.store(count, &mut found);
+    found
+}
+
+/// Sets the counts of some columns; those that are not served are left over.
+#[inline(always)]
+pub fn set_counts(columns: &[u32], found: [f64; LANES], served: u32, counts: &mut [i64], left_over: &mut Vec<u32>) {
+    for ((lane, &column), count) in columns.iter().enumerate().zip(found) {
+        counts[column as usize] = count as i64;
+        if served >> lane & 1 == 0 {
+            left_over.push(column);
         }
     }
 }

@@ -16,7 +16,7 @@
 use super::allocation::Ratios;
 use super::dispersion::RowShapes;
 use super::negative_binomial::SEARCHED;
-use crate::distributions::two_piece_cells::{Group, LARGEST_JOINT, MOST_STEEP, SMALL_JOINT};
+use crate::distributions::two_piece_cells::{Group, LARGEST_JOINT, MOST_STEEP, SMALL_JOINT, found, set_counts};
 use crate::distributions::words::{RowWords, uniform};
 use crate::numeric::elementary::{exp, ln};
 use crate::numeric::floats::{FloatWork, Floats, LANES};
@@ -129,7 +129,6 @@ impl<'g, I: Iterator<Item = Group<'g>>> FloatWork for NegativeBinomialDraws<'_, 
         for Group { released, columns } in groups {
             let joint = released.min(LARGEST_JOINT);
             let steepest = f.splat(if joint <= SMALL_JOINT { MOST_STEEP } else { LEAST_STEEP });
-            let whole = f.splat(joint as f64);
             for cells in columns.chunks(LANES) {
                 let mut indices = [cells[0]; LANES];
                 indices[..cells.len()].copy_from_slice(cells);
@@ -163,7 +162,7 @@ impl<'g, I: Iterator<Item = Group<'g>>> FloatWork for NegativeBinomialDraws<'_, 
                     Some(_) => f.splat(coefficients.up[y]),
                     None => f.div(f.add(r, f.splat(y as f64)), f.splat(y as f64 + 1.0)),
                 };
-                let (at_joint, mut terms) = (sum, 0);
+                let mut terms = 0;
                 term = one;
                 let (mut most, mut open) = (one, one);
                 while terms < TERMS {
@@ -185,26 +184,8 @@ impl<'g, I: Iterator<Item = Group<'g>>> FloatWork for NegativeBinomialDraws<'_, 
                 let bound = f.div(f.mul(term, most), f.select(open, least, open, one));
 
                 let target = f.mul(f.load(&words.eight()), f.add(sum, bound));
-                let mut steps = f.splat(0.0);
-                for end in &below[..=joint] {
-                    steps = f.count(steps, target, *end);
-                }
-                let mut count = f.sub(whole, steps);
-                if f.bits(target, at_joint) != 0 {
-                    let mut steps = f.add(whole, one);
-                    for end in &above[..terms] {
-                        steps = f.count(steps, target, *end);
-                    }
-                    count = f.select(target, at_joint, steps, count);
-                }
-                let mut found = [0.0; LANES];
-                f.store(count, &mut found);
-                for ((lane, &column), count) in cells.iter().enumerate().zip(found) {
-                    counts[column as usize] = count as i64;
-                    if served >> lane & 1 == 0 {
-                        left_over.push(column);
-                    }
-                }
+                let found = found(f, target, &below[..=joint], &above[..terms]);
+                set_counts(cells, found, served, counts, left_over);
                 let outside = f.bits(target, sum) & served;
                 if outside != 0 {
                     let mut of_lanes = [[0.0; LANES]; 3];
