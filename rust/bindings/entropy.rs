@@ -8,6 +8,7 @@ use pyo3::types::{PyDict, PyList};
 use quincunx::counting::periodic::{self, PeriodicBond, Precision, Ratio};
 use quincunx::entropy::corner::{self, Goal, PRECISION};
 use quincunx::entropy::model::{FaceWeights, Rational, RowModel};
+use quincunx::entropy::saved;
 use quincunx::entropy::window::{self, CellOrder, WindowBounds, WindowCell};
 use quincunx::lattices::NamedLattice;
 use quincunx::parallel;
@@ -75,7 +76,7 @@ pub fn corner_bounds<'py>(
     let found = compute(py, progress, |monitor| {
         parallel::run(1, corner::tenths(gap), monitor, |progress| match &checkpoint {
             None => corner::bounds(&model, &activity, &goal, progress),
-            Some(path) => corner::bounds_kept(&model, &activity, &goal, path, interval, progress),
+            Some(path) => saved::bounds(&model, &activity, &goal, path, interval, progress),
         })
     })?;
     let letters: Vec<Vec<usize>> = match model.bond_letters {

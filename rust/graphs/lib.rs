@@ -13,6 +13,7 @@ pub use matching::{largest_matching, maximum_matching};
 pub(crate) use quincunx_shared::{Error, Result, memory, monitor, numeric, parallel};
 
 use crate::monitor::Progress;
+use std::collections::HashMap;
 
 /// An undirected graph; loops and parallel edges are kept as they are given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,9 +49,13 @@ impl Graph {
         self.vertices as u128 * u128::from(vertex) + self.edges.len() as u128 * u128::from(edge)
     }
 
-    /// The graph on `vertices` vertices without edges.
-    pub fn edgeless(vertices: u32) -> Self {
-        Self { vertices: vertices as usize, edges: Vec::new() }
+    /// How many edges there are between two vertices, by their numbers in rising order.
+    pub fn multiplicities(&self) -> HashMap<(u32, u32), u64> {
+        let mut times = HashMap::with_capacity(self.edges.len());
+        for &(u, v) in &self.edges {
+            *times.entry((u.min(v), u.max(v))).or_insert(0) += 1;
+        }
+        times
     }
 
     /// The subgraph on a range of vertices, renumbered from 0.

@@ -14,20 +14,14 @@
 //! densities with exponents of degree two; the derivatives are derived here.
 
 use super::Likelihood;
-use super::discrete::{CountFamily, chebyshev};
+use super::condensed::condensed;
+use super::discrete::CountFamily;
 use super::tractable::{LEGENDRE, shares};
 use crate::numeric::special::HALF_LOG_TWO_PI;
 use crate::numeric::special::normal::{cdf, density, log_cdf};
 use crate::{Error, Result};
 use std::sync::Arc;
 
-/// Panels in deviations, for bounds d deviations apart: p has no zero within pi / d of the real line, where all terms of its
-/// integral have phases in a half plane, so that sixteen Chebyshev nodes in 1.5 / d leave 1e-14 of ln p a user. Beyond d = 6 the
-/// least width serves: between two atoms d apart, where the nearest zeros are, a share e^(-d^2 / 8) of the users lies.
-const WIDTHS: [f64; 2] = [0.25, 4.0];
-const PER_DISTANCE: f64 = 1.5;
-/// A panel with fewer values is not worth it.
-const FEW: usize = 32;
 /// Widths of the peak, to either side, beyond which normal densities do not count.
 const FAR: f64 = 40.0;
 /// Widths between the bounds below which differences of distribution functions cancel: beyond, slopes keep eleven digits.
@@ -36,37 +30,6 @@ const NARROW: f64 = 1.0 / 16.0;
 const DEPTH: f64 = 40.0;
 /// Whole bounds further apart would take too long, as each value takes the sum over all between.
 pub const WIDEST: i64 = 1 << 16;
-
-/// Values with weights that have the sum of ln p over releases with normal noise: themselves, or Chebyshev nodes.
-/// `between` is how far apart the bounds are.
-///
-/// # Errors
-/// [`Error::Domain`] naming the index of a value that is not finite.
-pub(super) fn condensed(released: &[f64], sd: f64, between: f64, exact: bool) -> Result<Vec<(f64, f64)>> {
-    if let Some(index) = released.iter().position(|z| !z.is_finite()) {
-        let value = format!("{} at index ({index},)", released[index]);
-        return Err(Error::Domain { name: "released", value, requirement: "finite numbers" });
-    }
-    if exact || released.len() < FEW || !(sd > 0.0) {
-        return Ok(released.iter().map(|&z| (z, 1.0)).collect());
-    }
-    let mut values = released.to_vec();
-    values.sort_unstable_by(f64::total_cmp);
-    let width = sd * (PER_DISTANCE * sd / between).clamp(WIDTHS[0], WIDTHS[1]);
-    let panel = |z: f64| (z / width).floor();
-    let mut points = Vec::new();
-    for values in values.chunk_by(|&one, &other| panel(one) == panel(other)) {
-        if values.len() < FEW {
-            points.extend(values.iter().map(|&z| (z, 1.0)));
-        } else {
-            let centre = (panel(values[0]) + 0.5) * width;
-            chebyshev(values.iter().map(|z| 2.0 * (z - centre) / width), |node, weight| {
-                points.push((centre + 0.5 * width * node, weight));
-            });
-        }
-    }
-    Ok(points)
-}
 
 /// Normal noise on clipped numbers.
 #[derive(Clone, Copy, Debug)]

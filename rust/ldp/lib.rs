@@ -7,6 +7,7 @@
 pub mod cells;
 pub mod clipped;
 pub mod compressed;
+mod condensed;
 pub mod discrete;
 pub mod exponential;
 pub mod gaussian;
@@ -19,6 +20,7 @@ pub mod parameters;
 pub mod population;
 pub mod posterior;
 pub mod quadrature;
+mod simplex;
 pub mod sums;
 pub mod tractable;
 pub mod whiten;

@@ -12,7 +12,7 @@
 //! Sources: D. Lindley, A. Smith (1972), Bayes estimates for the linear model; O. Papaspiliopoulos, G. Roberts, M. Sköld
 //! (2007), A general framework for the parametrization of hierarchical models; J. Sethuraman (1994) for the sticks.
 
-use super::parameters::{helmert_transposed, simplex_pull, softmax};
+use super::simplex::{helmert_transposed, simplex_pull, softmax};
 use super::{Likelihood, PriorBlock, ScalarPrior, Support};
 use crate::numeric::special::HALF_LOG_TWO_PI;
 use crate::numeric::special::gamma::digamma;

@@ -10,6 +10,7 @@
 //! Source: T. Kulkarni et al., lemma 3.2, whose proof divides h by 2 s^2.
 
 use super::Likelihood;
+use super::condensed::condensed;
 use super::matrix::eigen;
 use crate::numeric::special::HALF_LOG_TWO_PI;
 use crate::{Error, Result};
@@ -130,7 +131,7 @@ impl Tractable {
             let value = format!("{interval:?}");
             return Err(Error::Domain { name: "interval", value, requirement: "an interval that the clipping meets" });
         }
-        let points = Arc::new(super::clipped::condensed(released, sd, high - low, exact)?);
+        let points = Arc::new(condensed(released, sd, high - low, exact)?);
         Ok(Self { g, interval, clip, sd, points, users: released.len() as f64 })
     }
 

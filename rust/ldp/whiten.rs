@@ -12,7 +12,7 @@
 //! Source: J. Nocedal, S. Wright (2006), Numerical optimization, algorithm 6.1.
 
 use super::matrix::{dot, eigen};
-use super::parameters::{helmert, helmert_transposed};
+use super::simplex::{helmert, helmert_transposed};
 use super::{Posterior, PriorBlock};
 use crate::Result;
 use crate::monitor::Progress;

@@ -16,17 +16,15 @@ use super::dense::{DenseMatrix, Real};
 use super::layers::{Exact, LayerLink, LayerOperator, exact_dot};
 use super::model::{Rational, RowModel};
 use super::tensors::Tensors;
-use super::{saved, torus};
+use super::torus;
 use crate::counting::checkpoint::Checkpoint;
-use crate::counting::lock::Lock;
 use crate::monitor::Progress;
 use crate::numeric::double_double::DoubleDouble;
 use crate::{Error, Result};
 use num_bigint::{BigInt, BigUint, Sign};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Bits after the binary point of the enclosures.
 pub const PRECISION: u32 = 320;
@@ -623,41 +621,6 @@ pub fn bounds(model: &RowModel, activity: &Rational, goal: &Goal, progress: &Pro
     Ok(job.found)
 }
 
-/// The same, kept in a checkpoint at intervals and when it is stopped, and gone on with from there, bit for bit.
-///
-/// # Errors
-/// As [`bounds`], and [`Error::File`] if the checkpoint cannot be used.
-pub fn bounds_kept(
-    model: &RowModel,
-    activity: &Rational,
-    goal: &Goal,
-    path: &Path,
-    interval: Option<Duration>,
-    progress: &Progress,
-) -> Result<Vec<CornerBounds>> {
-    let _lock = Lock::hold(path)?;
-    let mut checkpoint = Checkpoint::new(path, saved::job_fingerprint(model, activity, goal)).every(interval);
-    checkpoint.sweep();
-    let mut job = match checkpoint.load_state(progress)? {
-        None => CornerJob::new(model, goal),
-        Some(words) => {
-            CornerJob::from_words(&words, model).ok_or_else(|| checkpoint.damaged("its state is no state"))?
-        }
-    };
-    job.tell(progress)?;
-    match job.run(model, activity, goal, Some(&mut checkpoint), progress) {
-        Err(Error::Interrupted) => {
-            checkpoint.save_state(&job.to_words())?;
-            Err(Error::Interrupted)
-        }
-        Err(error) => Err(error),
-        Ok(()) => {
-            checkpoint.remove()?;
-            Ok(job.found)
-        }
-    }
-}
-
 /// A job of growing bond dimensions as it stands after a power step.
 #[derive(Clone, Debug)]
 pub struct CornerJob {
@@ -769,7 +732,7 @@ impl CornerJob {
     }
 
     /// Says how far the gap is.
-    fn tell(&self, progress: &Progress) -> Result<()> {
+    pub(super) fn tell(&self, progress: &Progress) -> Result<()> {
         let Some(last) = self.found.last() else { return Ok(()) };
         let far = tenths(if last.upper.is_some() { last.gap } else { last.cut });
         progress.advance(far.saturating_sub(progress.done()))

@@ -7,7 +7,7 @@ pub mod corner;
 pub mod dense;
 pub mod layers;
 pub mod model;
-mod saved;
+pub mod saved;
 pub mod tensors;
 pub mod torus;
 pub mod window;

@@ -8,9 +8,14 @@ use super::dense::DenseMatrix;
 use super::layers::Exact;
 use super::model::{Rational, RowModel};
 use super::tensors::{Environment, Tensors};
-use crate::counting::checkpoint::fingerprint;
+use crate::counting::checkpoint::{Checkpoint, fingerprint};
+use crate::counting::lock::Lock;
+use crate::monitor::Progress;
 use crate::numeric::double_double::DoubleDouble;
+use crate::{Error, Result};
 use num_bigint::{BigInt, BigUint, Sign};
+use std::path::Path;
+use std::time::Duration;
 
 /// A value that is a sequence of words.
 trait AsWords: Sized {
@@ -178,6 +183,41 @@ pub fn job_fingerprint(model: &RowModel, activity: &Rational, goal: &Goal) -> u6
     goal.factor.put(&mut words);
     words.extend([goal.gap.to_bits(), goal.max_bond_dimension as u64, u64::from(goal.estimate)]);
     fingerprint(words)
+}
+
+/// [`super::corner::bounds`], kept in a checkpoint at intervals and when it is stopped, and gone on with from there, bit for bit.
+///
+/// # Errors
+/// As there, and [`Error::File`] if the checkpoint cannot be used.
+pub fn bounds(
+    model: &RowModel,
+    activity: &Rational,
+    goal: &Goal,
+    path: &Path,
+    interval: Option<Duration>,
+    progress: &Progress,
+) -> Result<Vec<CornerBounds>> {
+    let _lock = Lock::hold(path)?;
+    let mut checkpoint = Checkpoint::new(path, job_fingerprint(model, activity, goal)).every(interval);
+    checkpoint.sweep();
+    let mut job = match checkpoint.load_state(progress)? {
+        None => CornerJob::new(model, goal),
+        Some(words) => {
+            CornerJob::from_words(&words, model).ok_or_else(|| checkpoint.damaged("its state is no state"))?
+        }
+    };
+    job.tell(progress)?;
+    match job.run(model, activity, goal, Some(&mut checkpoint), progress) {
+        Err(Error::Interrupted) => {
+            checkpoint.save_state(&job.to_words())?;
+            Err(Error::Interrupted)
+        }
+        Err(error) => Err(error),
+        Ok(()) => {
+            checkpoint.remove()?;
+            Ok(job.found)
+        }
+    }
 }
 
 #[cfg(test)]

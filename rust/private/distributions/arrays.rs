@@ -471,7 +471,7 @@ fn poisson_cells(
             let second = second.of(level, batch, len);
             let third = (greatest >= whole_rates::STEP as f64).then(|| third.of(level, batch, len));
             WHOLE_RATES.add(whole, second, third, counts);
-            if greatest >= whole_rates::END {
+            if greatest >= poisson::END {
                 poisson::propose_many(level, rate, [first, second], counts);
                 for (i, count) in counts.iter_mut().enumerate().filter(|(_, count)| **count < 0) {
                     let further = Stream::new(key, FURTHER, side, (start + i) as u64);

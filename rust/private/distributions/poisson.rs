@@ -7,7 +7,6 @@
 //! Source: W. Hörmann (1993), The transformed rejection method for generating Poisson random variables, algorithm PTRS.
 
 use crate::distributions::sums::{Shape, log_above, outward, upper_sum};
-use crate::distributions::whole_rates::END;
 use crate::distributions::{RandomSource, Tail, open_uniform_of, uniform_of};
 use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::elementary::exp_normal;
@@ -190,6 +189,8 @@ fn search(rates: &[f64; LANES], words: &[u64; LANES]) -> [i64; LANES] {
     counts
 }
 
+/// Rates from here on take no part from a table.
+pub const END: f64 = 1024.0;
 /// The rate from which on a draw of an array takes its whole part from a table: below it a search takes fewer steps than that saves.
 pub(super) const TABLED: f64 = 4.0;
 

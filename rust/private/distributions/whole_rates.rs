@@ -7,15 +7,13 @@
 //! Sources: as of the tables of one law, in `alias`.
 
 use super::alias::{AliasCell, alias_cells, alias_outcome};
-use super::poisson::Poisson;
+use super::poisson::{END, Poisson};
 use super::sums::Shape;
 use std::sync::LazyLock;
 
 /// Whole rates below this have tables, and so have its multiples.
 pub const STEP: usize = 64;
-/// Rates from here on have none.
-pub const END: f64 = (STEP * MULTIPLES) as f64;
-const MULTIPLES: usize = 16;
+const MULTIPLES: usize = END as usize / STEP;
 /// The least mass that has a cell.
 const LEAST: f64 = 8.5e-22;
 

@@ -133,7 +133,7 @@ impl CoordinateAscent {
             let (value, requirement) = (format!("{:?}", self.augmentation), "\"collapsed\" for overdispersed counts");
             return Err(Error::Domain { name: "method", value, requirement });
         }
-        dispersion.check(&self.model, &self.table)?;
+        dispersion.check(self.model.imputes(), &self.table)?;
         let cells = self.table.rows() * self.table.cols();
         memory::charge("laws of the multipliers of all cells", NOISE * cells as u128)?;
         self.noise = vec![[1.0; 2]; cells];

@@ -9,7 +9,6 @@
 //! Sources: the model of M. Zhou, L. Carin (2015), Negative binomial process count and mixture modeling; R. Neal (2003), Slice
 //! sampling (stepping out).
 
-use super::model::Model;
 use super::negative_binomial::LARGEST_RELEASE;
 use super::released_counts::ReleasedCounts;
 use super::row::HELD_OUT;
@@ -124,12 +123,12 @@ impl Dispersion {
     ///
     /// # Errors
     /// [`Error::Domain`] for a release of 2^20 or more, or a model whose conditionals need Poisson counts.
-    pub fn check(&self, model: &Model, table: &ReleasedCounts) -> Result<()> {
+    pub fn check(&self, imputes: bool, table: &ReleasedCounts) -> Result<()> {
         if let Some(value) = table.beyond(LARGEST_RELEASE) {
             let requirement = "below 2^20 in size for overdispersed counts";
             return Err(Error::Domain { name: "released", value: value.to_string(), requirement });
         }
-        if model.imputes() {
+        if imputes {
             let (value, requirement) = ("negative binomial".to_owned(), "Poisson where factors have Dirichlet laws");
             return Err(Error::Domain { name: "likelihood", value, requirement });
         }

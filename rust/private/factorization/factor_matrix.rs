@@ -138,3 +138,15 @@ impl FactorMatrix {
         out
     }
 }
+
+/// The dot product of two padded rows, summed in eight lanes.
+#[inline(always)]
+pub fn dot(left: &[f64], right: &[f64]) -> f64 {
+    let mut sums = [0.0; LANES];
+    for (a, b) in left.as_chunks::<LANES>().0.iter().zip(right.as_chunks::<LANES>().0) {
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    sums.iter().sum()
+}

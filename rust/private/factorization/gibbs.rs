@@ -224,7 +224,7 @@ impl GibbsChain {
             let (value, requirement) = ("bessel".to_owned(), "without auxiliary variables for overdispersed counts");
             return Err(Error::Domain { name: "method", value, requirement });
         }
-        dispersion.check(&self.model, &self.table)?;
+        dispersion.check(self.model.imputes(), &self.table)?;
         let cells = self.table.rows() * self.table.cols();
         memory::charge("a multiplier for each cell", CELL * cells as u128)?;
         self.cells = (vec![0; cells], vec![0.0; cells]);
@@ -262,7 +262,7 @@ impl GibbsChain {
     pub fn set_table(&mut self, table: Arc<ReleasedCounts>) -> Result<()> {
         let model = self.model.with_table(&table)?;
         if let Some(dispersion) = &self.dispersion {
-            dispersion.check(&model, &table)?;
+            dispersion.check(model.imputes(), &table)?;
         }
         self.table = admitted(&model, table, self.method)?;
         self.model = model;

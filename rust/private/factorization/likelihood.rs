@@ -12,7 +12,6 @@ use super::negative_binomial::Masses;
 use super::products::{Panels, TILE, tile_of};
 use super::released_counts::{Alpha, ReleasedCounts};
 use super::row::HELD_OUT;
-use super::split::LANES;
 use crate::distributions::LARGEST;
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::dispatch::{Level, level};
@@ -155,16 +154,4 @@ fn of_row(table: &ReleasedCounts, row: usize, rates: &mut [f64], dispersion: Opt
         log_likelihood(data.value(column, *code), rates[column], alpha)
     };
     observed.map(cell).sum()
-}
-
-/// The dot product of two padded rows, summed in eight lanes.
-#[inline(always)]
-pub fn dot(left: &[f64], right: &[f64]) -> f64 {
-    let mut sums = [0.0; LANES];
-    for (a, b) in left.as_chunks::<LANES>().0.iter().zip(right.as_chunks::<LANES>().0) {
-        for lane in 0..LANES {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    sums.iter().sum()
 }

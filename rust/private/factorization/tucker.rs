@@ -11,8 +11,7 @@
 //! Source: A. Schein, M. Zhou, D. M. Blei, H. Wallach (2016), Bayesian Poisson Tucker decomposition for learning the structure of
 //! international relations, ICML ("compositional allocation"); the sums over i_m between its steps are derived here.
 
-use super::factor_matrix::FactorMatrix;
-use super::likelihood::dot;
+use super::factor_matrix::{FactorMatrix, dot};
 use super::split::Splitter;
 use super::structure::{Entries, Factors, Layout, Structure};
 use crate::stream::Xoshiro;

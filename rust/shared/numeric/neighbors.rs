@@ -12,10 +12,8 @@
 //! stopped before its last step.
 
 use super::dispatch::{Arithmetic, EVERY_LEVEL, Level};
-use super::residue::Modulus;
+use super::residue::{Modulus, SHORT_BITS};
 
-/// Bits of a prime.
-pub const SHORT_BITS: u32 = 52;
 /// How many products may be summed before [`Neighbors::reduce`].
 pub const PRODUCTS: usize = 4096;
 /// Rows and columns of a tile: words of the widest register.

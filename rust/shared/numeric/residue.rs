@@ -12,7 +12,6 @@
 //! stopped before its last step.
 
 use super::big;
-use super::neighbors::SHORT_BITS;
 use crate::monitor::Progress;
 use crate::{Error, Result, memory};
 use num_bigint::{BigInt, BigUint, Sign};
@@ -22,6 +21,8 @@ pub const BITS: u32 = 55;
 /// How many folded numbers may be added before the sum must be folded again.
 pub const HEADROOM: u64 = 511;
 const MASK: u64 = (1 << BITS) - 1;
+/// Bits of a short prime: the multiplier of 52 bits takes no more.
+pub const SHORT_BITS: u32 = 52;
 
 /// `2^55 - c` for the 64 largest primes below `2^55`; a test proves them prime and complete.
 const FIRST_PRIMES: [u32; 64] = [

@@ -6,7 +6,6 @@
 //! Source: M. Jerrum (1987), Two-dimensional monomer-dimer systems are computationally intractable (why the width is in the
 //! exponent).
 
-use super::multiplicities;
 use crate::Result;
 use crate::counting::graph_sums::order::{OrderStep, OrderSum, last_neighbors, sum};
 use crate::graphs::{Graph, Lists};
@@ -120,7 +119,7 @@ fn add_edge(
 /// The steps of an order.
 pub fn along(graph: &Graph, neighbors: &Lists, order: &[u32]) -> OrderSum<MatchingStep> {
     let (place, last) = last_neighbors(neighbors, order);
-    let times = multiplicities(graph);
+    let times = graph.multiplicities();
     let mut bit = vec![0u32; order.len()];
     let mut steps = OrderSum::default();
     for (at, &v) in order.iter().enumerate() {

@@ -3,7 +3,6 @@
 //! The messages are those of [`super::tree`], joined by the sums over the ways to split a set in two that [`super::convolution`] has
 //! modulo primes.
 
-use super::multiplicities;
 use crate::Result;
 use crate::counting::graph_sums::elimination::{EliminationOrder, Rule};
 use crate::counting::graph_sums::integers::{Bag, BagSum, ChildMessage, IntegerTree, MessageArithmetic};
@@ -39,7 +38,7 @@ pub fn plan(graph: &Graph, neighbors: &Lists, alone: bool, planner: &Planner<'_>
     let sum = |elimination: &EliminationOrder| {
         let mut places = vec![0u32; elimination.order.len()];
         (0u32..).zip(&elimination.order).for_each(|(place, &v)| places[v as usize] = place);
-        let several = multiplicities(graph).into_iter().filter(|&((u, v), times)| u != v && times > 1);
+        let several = graph.multiplicities().into_iter().filter(|&((u, v), times)| u != v && times > 1);
         let by_place = |((u, v), times): ((u32, u32), u64)| {
             let (p, q) = (places[u as usize], places[v as usize]);
             ((p.min(q), p.max(q)), times)

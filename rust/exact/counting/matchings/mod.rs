@@ -31,7 +31,6 @@ use crate::monitor::{Monitor, Progress};
 use crate::numeric::residue::Modulus;
 use crate::{Result, parallel};
 use num_bigint::BigInt;
-use std::collections::HashMap;
 
 /// Which matchings are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,15 +205,6 @@ impl MatchingMethod {
         };
         quickest(graph.vertices(), &planner, Some((seconds(&plain), || along(&plain))), tree, order)
     }
-}
-
-/// How many edges there are between two vertices, by their numbers in rising order.
-fn multiplicities(graph: &Graph) -> HashMap<(u32, u32), u64> {
-    let mut times = HashMap::with_capacity(graph.edges().len());
-    for &(u, v) in graph.edges() {
-        *times.entry((u.min(v), u.max(v))).or_insert(0) += 1;
-    }
-    times
 }
 
 /// `log2` of a number that all matchings together do not exceed.

@@ -14,7 +14,6 @@
 //! problems restricted to partial k-trees.
 
 use super::convolution::{MOST_SHARED, convolve};
-use super::multiplicities;
 use crate::Result;
 use crate::counting::graph_sums::elimination::EliminationOrder;
 use crate::counting::graph_sums::planner::Planner;
@@ -150,7 +149,7 @@ impl Spare {
 impl MatchingTree {
     /// The better of two greedy orders; none where a table has more than `limit` bytes, or the planner stops.
     pub fn plan(graph: &Graph, neighbors: &Lists, limit: u64, planner: &Planner<'_>) -> Option<Self> {
-        let times = multiplicities(graph);
+        let times = graph.multiplicities();
         let plan = |order: EliminationOrder| {
             let tree = Self::new(&times, neighbors, &order, limit, planner)?;
             Some((tree.work, tree))

@@ -147,7 +147,7 @@ mod tests {
         let path = Graph::new(4, vec![(0, 1), (1, 2), (2, 3)]).unwrap();
         assert!(trees_times_index(&path, &BigUint::from(2u32), 1, u64::MAX, &mut Silent).is_err());
         assert!(trees_times_index(&path, &BigUint::from(1u32), 1, 8, &mut Silent).is_err());
-        let vertex = Graph::edgeless(1);
+        let vertex = Graph::new(1, vec![]).unwrap();
         assert!(trees_times_index(&vertex, &BigUint::from(1u32), 1, u64::MAX, &mut Silent).is_err());
     }
 }

@@ -7,7 +7,7 @@
 
 use super::circuit::{Factor, Node};
 use super::family::{Mask, count, walk};
-use super::set_table::{Introduction, Location, NeighborRows, Stage, StageStep};
+use super::stage::{Introduction, Location, NeighborRows, Stage, StageStep};
 use super::sums::{CLOSED, FRESH, LOW, Lowest, SubsetSums, SumBlock, SumStep};
 use crate::Result;
 use crate::monitor::Progress;

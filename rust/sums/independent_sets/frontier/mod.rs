@@ -24,6 +24,7 @@ mod family;
 pub mod path_decomposition;
 pub mod reduce;
 pub mod set_table;
+mod stage;
 mod sums;
 
 pub use bound::independence;
