@@ -9,6 +9,7 @@ use super::{Graph, Lists};
 use crate::monitor::{Monitor, Progress};
 use crate::{Result, parallel};
 
+/// No vertex.
 const NONE: u32 = u32::MAX;
 
 /// The partner of each vertex in a largest matching, `None` for those left out. Loops are ignored.

@@ -190,6 +190,7 @@ fn add_block<const GRADIENT: bool>(
     weight: &[f64; LANES],
     sums: &mut [[f64; LANES]; 3],
 ) {
+    /// `1 / sqrt(2 pi)`.
     const SCALE: f64 = 0.398_942_280_401_432_7;
     let (r, half) = (at.ratio, 0.5 * at.ratio * at.ratio);
     for lane in 0..LANES {

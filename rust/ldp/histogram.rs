@@ -18,6 +18,7 @@ use crate::numeric::special::log_factorial;
 use crate::{Error, Result};
 use std::sync::Arc;
 
+/// Categories whose subsets are summed together: each pattern is read byte by byte.
 const BYTE: usize = 8;
 const SUBSETS: usize = 1 << BYTE;
 

@@ -125,6 +125,7 @@ pub fn sample(
 ) -> Result<()> {
     use crate::whiten::Whitening;
     use nuts_rs::{Chain as _, CpuMath, DiagNutsSettings, Settings as _};
+    /// The purpose of the words of chains: "ldp", 2.
     const PURPOSE: u64 = 0x6c64_7002;
 
     let mut posterior = posterior.clone();

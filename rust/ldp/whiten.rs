@@ -17,6 +17,7 @@ use super::{Posterior, PriorBlock};
 use crate::Result;
 use crate::monitor::Progress;
 
+/// The most steps of the climb to the mode.
 const ITERATIONS: usize = 400;
 /// The least curvature that a scale is taken from.
 const FLAT: f64 = 1e-2;

@@ -47,6 +47,7 @@ pub struct ThinProduct<'a, E> {
 /// # Errors
 /// [`crate::Error::Interrupted`] when the caller says so.
 pub fn split<R: Ring>(context: Context<R>, elements: &mut [R::Element]) -> Result<()> {
+    /// Elements of a task.
     const BLOCK: usize = 1 << 12;
     let len = elements.len();
     let shared = Shared::new(elements);

@@ -18,7 +18,7 @@ use std::collections::BinaryHeap;
 
 /// Passes over at most so many states are cheap: a better order is not searched for.
 const CHEAP: f64 = 3e6;
-/// The most bits of a state.
+/// The most bits of a state: `8 << WIDEST` bytes are a number of 64 bits.
 const WIDEST: u32 = 58;
 
 /// What is summed, as it is at one step; what all steps need is in a context.

@@ -35,7 +35,7 @@ const UNIT: u32 = 1 << 16;
 const EFFORT: u64 = 1 << 14;
 /// Additions that no improvement of an order brings within reach.
 const HOPELESS: f64 = 1e80;
-/// Vertices put into their best order at once.
+/// Vertices put into their best order at once, by the best orders of their 64 subsets.
 const WINDOW: usize = 6;
 /// Orders worked on side by side in the beginning.
 const ORDERS: usize = 4;

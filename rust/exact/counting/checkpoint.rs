@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+/// What a checkpoint begins with; another form of file has another number.
 const MAGIC: u64 = u64::from_le_bytes(*b"qnxckp02");
 /// Seconds between two checkpoints, at least.
 const INTERVAL: Duration = Duration::from_secs(30);

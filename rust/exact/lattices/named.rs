@@ -11,6 +11,7 @@ use super::{Bond, UnitCell};
 use crate::{Error, Result};
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
+/// `sqrt(3)`.
 const ROOT3: f64 = 1.732_050_807_568_877_2;
 const SQUARE: [[f64; 2]; 2] = [[1.0, 0.0], [0.0, 1.0]];
 

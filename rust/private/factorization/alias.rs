@@ -53,6 +53,7 @@ impl Aliases {
     }
 }
 
+/// `2^64`.
 const TWO_TO_64: f64 = 18_446_744_073_709_551_616.0;
 
 /// Fills the table of weights with this sum; with no positive sum no event will ask.

@@ -30,6 +30,7 @@ pub struct CollapsedRow<'a> {
 
 /// Numbers of terms of A to choose from, all even.
 const TERMS: [usize; 9] = [6, 8, 12, 16, 24, 36, 56, 84, 124];
+/// The last of them.
 const MOST_TERMS: usize = TERMS[TERMS.len() - 1];
 
 /// Coefficients of the series that are the same for all rates.

@@ -19,8 +19,11 @@ use crate::{Error, Result};
 use libm::{erfc, exp, log, log1p, sqrt};
 use std::f64::consts::FRAC_1_SQRT_2;
 
+/// `sqrt(pi / 2)`.
 const SQRT_HALF_PI: f64 = 1.253_314_137_315_500_3;
+/// `sqrt(2 pi)`.
 const SQRT_TAU: f64 = 2.506_628_274_631_000_5;
+/// `ln(sqrt(2 pi))`.
 const LOG_SQRT_TAU: f64 = 0.918_938_533_204_672_7;
 
 /// Four-point Gauss-Legendre rule, for intervals of length u <= 0.05. Its error is u^9 (4!)^4 / (9 (8!)^3) times the eighth

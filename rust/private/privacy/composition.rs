@@ -28,6 +28,7 @@ const SHARP: f64 = 1e-12;
 /// As is a sum below this, parts of which may be subnormal.
 const LEAST: f64 = 1e-280;
 
+/// The distance of the double after one from one, of which margins are multiples: twice what an operation errs by.
 const ULP: f64 = f64::EPSILON;
 
 /// Masses on `origin + i step`.

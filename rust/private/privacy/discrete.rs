@@ -9,6 +9,7 @@ use super::calibration::{check, check_epsilon};
 use crate::Result;
 use libm::{exp, expm1, sqrt};
 
+/// The distance of the double after one from one, of which margins are multiples: twice what an operation errs by.
 const ULP: f64 = f64::EPSILON;
 
 /// The delta of discrete Gaussian noise on an integer of this sensitivity, rounded upwards.

@@ -15,6 +15,7 @@ pub const POINTS: usize = 2048;
 /// Atoms that are enumerated at most.
 pub const MAX_ATOMS: usize = 1 << 22;
 
+/// The distance of the double after one from one, of which margins are multiples: twice what an operation errs by.
 const ULP: f64 = f64::EPSILON;
 
 /// Losses and their probabilities.

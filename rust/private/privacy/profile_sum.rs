@@ -19,6 +19,7 @@ use libm::{erfc, exp};
 use std::f64::consts::FRAC_1_SQRT_2;
 use std::ops::Range;
 
+/// The distance of the double after one from one, of which margins are multiples: twice what an operation errs by.
 const ULP: f64 = f64::EPSILON;
 /// Half the width of a cell: in deviations, and in nats.
 const HALF: (f64, f64) = (0.125, 0.25);

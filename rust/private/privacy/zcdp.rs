@@ -9,10 +9,12 @@
 use crate::{Error, Result};
 use libm::{exp, log, log1p};
 
+/// The distance of the double after one from one, of which margins are multiples: twice what an operation errs by.
 const ULP: f64 = f64::EPSILON;
 
 /// The place where a function of t is least, about: the best of a grid, then a golden section.
 fn minimize(function: impl Fn(f64) -> f64) -> f64 {
+    /// `(sqrt(5) - 1) / 2`.
     const GOLDEN: f64 = 0.618_033_988_749_894_8;
     let place = |i: i32| f64::from(i);
     let value = |i: i32| function(place(i));

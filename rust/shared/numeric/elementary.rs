@@ -66,6 +66,7 @@ fn power_of_two(n: f64) -> f64 {
 /// The natural logarithm of a positive, finite number; error below 1 unit in the last place.
 #[inline(always)]
 pub fn ln(x: f64) -> f64 {
+    /// `2^54`, which makes every subnormal number normal.
     const TWO_54: f64 = 18_014_398_509_481_984.0;
     let small = x < f64::MIN_POSITIVE;
     scaled_ln(if small { x * TWO_54 } else { x }, if small { 1023.0 + 54.0 } else { 1023.0 })
@@ -80,6 +81,7 @@ pub fn ln_normal(x: f64) -> f64 {
 /// `ln(2^(1023 - bias) x)` for normal x.
 #[inline(always)]
 fn scaled_ln(x: f64, bias: f64) -> f64 {
+    /// The bits of `sqrt(1/2)`.
     const SQRT_HALF: u64 = 0x3FE6_A09E_667F_3BCD;
     let bits = x.to_bits();
     // The exponent e with m = x / 2^e, plus 1023: never negative, so that shifts need no sign.

@@ -21,6 +21,7 @@ pub const TILE: usize = 8;
 /// Words of a tile.
 pub const TILE_WORDS: usize = TILE * TILE;
 
+/// The lower half of a sum.
 const MASK: u64 = (1 << SHORT_BITS) - 1;
 
 /// A prime `2^52 - e`.

@@ -22,7 +22,7 @@ use num_bigint::BigUint;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// The most vertices of a graph that is tried.
+/// The most vertices of a graph that is tried: sets are compiled for up to four words.
 const MOST_VERTICES: usize = 256;
 /// Components of so many vertices are remembered.
 const REMEMBERED: u32 = 14;
@@ -140,6 +140,7 @@ struct CheckedCount {
 
 impl CheckedCount {
     const ONE: Self = Self { value: 1, residue: 1 };
+    /// A Mersenne prime: numbers are reduced by a shift and an addition.
     const PRIME: u64 = (1 << 61) - 1;
 
     fn residue(x: u128) -> u64 {

@@ -2,7 +2,7 @@
 //!
 //! A partition is written as the number of its block for each vertex, blocks numbered in the order of their first vertices, five bits each.
 
-/// The most vertices of a bag.
+/// The most vertices of a bag: a block number takes [`BITS`] bits, and 25 of them fit the 128 of a code.
 pub const MOST: usize = 25;
 const BITS: usize = 5;
 

@@ -32,7 +32,7 @@ const LOOK: usize = 256;
 /// Bytes of a partition and of a term while they are collected, about.
 const LISTED: usize = 64;
 const TERM: usize = 20;
-/// Bytes up to which all terms have numbers of 32 bits.
+/// Bytes up to which all terms have numbers of 32 bits: at [`TERM`] bytes each there are fewer than 2^32.
 const MOST_BYTES: u64 = 1 << 36;
 
 /// An edge, or some that are parallel: the number of its kind.

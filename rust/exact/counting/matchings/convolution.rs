@@ -12,7 +12,7 @@
 
 use crate::numeric::residue::Modulus;
 
-/// The most vertices that two tables may share.
+/// The most vertices that two tables may share: 2^16 products of residues below 2^55 sum to less than 2^127.
 pub const MOST_SHARED: u32 = 16;
 /// Vertices of the tables that are joined in registers.
 const LEAF: usize = 3;

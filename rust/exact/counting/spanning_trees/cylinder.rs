@@ -28,7 +28,7 @@ pub struct Cylinder {
     pub extent: [usize; 2],
 }
 
-/// Wave vectors that are eliminated side by side.
+/// Wave vectors that are eliminated side by side: as many as the widest registers have words.
 const TOGETHER: usize = 8;
 
 impl Cylinder {

@@ -8,6 +8,7 @@
 
 use super::HALF_LOG_TWO_PI;
 
+/// From here on the series of NIST 7.12.1 is used.
 const ENDS: f64 = 20.0;
 
 /// `(x + 4) m(x)` as a polynomial in `(x - 4)/(x + 4)`, found in 60 digits.
@@ -73,6 +74,7 @@ pub fn mills_rest(x: f64) -> f64 {
 /// The standard normal density.
 #[inline]
 pub fn density(x: f64) -> f64 {
+    /// `1 / sqrt(2 pi)`.
     const SCALE: f64 = 0.398_942_280_401_432_7;
     SCALE * (-0.5 * x * x).exp()
 }

@@ -14,7 +14,7 @@ use crate::transfer::{StepContext, Weight};
 use num_bigint::{BigInt, Sign};
 use std::collections::HashMap;
 
-/// Instructions done in one step.
+/// Instructions done in one step; after each a stop is heard.
 const INSTRUCTIONS: usize = 1 << 12;
 
 /// A weight: zero and one are known while planning, all else is found in a register.
@@ -135,7 +135,9 @@ impl Circuit {
     /// # Errors
     /// [`crate::Error::Interrupted`] once somebody asked to stop.
     pub fn compile<'a>(self, wanted: impl Iterator<Item = &'a mut Node>, progress: &Progress) -> Result<Tape> {
+        /// Nobody reads the node.
         const NEVER: u32 = u32::MAX;
+        /// Somebody outside reads it after the last step.
         const ALWAYS: u32 = u32::MAX - 1;
         let mut last_use = vec![NEVER; self.nodes.len()];
         let wanted: Vec<&mut Node> = wanted.collect();

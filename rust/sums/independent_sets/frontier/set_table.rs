@@ -43,7 +43,7 @@ const EVENTS: usize = 64;
 pub const FORGOTTEN: usize = 6;
 /// Soft neighbors dealt with by one table of weights.
 const SOFT: usize = 3;
-/// The widest frontier a mask can hold.
+/// The widest frontier a mask can hold: masks are compiled for up to sixteen words.
 pub const WIDEST: usize = 16 * 64;
 
 /// Evaluates an expression with `$w` the number of words of a mask.

@@ -11,7 +11,7 @@ use super::family::{Mask, walk};
 use crate::numeric::dispatch::{Arithmetic, Kernel};
 use crate::numeric::ring::Ring;
 
-/// Most of the lowest vertices whose subsets are listed.
+/// Most of the lowest vertices whose subsets are listed: an entry is a byte, and the two bits above say [`CLOSED`] and [`FRESH`].
 pub const LOW: usize = 6;
 /// Mark of a pattern whose higher part has a neighbor of the introduced vertex.
 pub const CLOSED: u8 = 1 << LOW;

@@ -21,9 +21,9 @@ use super::axis::Symmetric;
 use crate::counting::lifting::Lifting;
 use crate::numeric::neighbors::{NeighborKernel, Neighbors, PRODUCTS, ShortPrime, TILE, TILE_WORDS};
 
-/// The most primes that elements are found by.
+/// The most primes that elements are found by: the digits of one have an array on the stack.
 pub const MOST_KNOWN: usize = 24;
-/// The most primes that squares are summed by.
+/// The most primes that squares are summed by: their sums have an array on the stack.
 pub const MOST_PRIMES: usize = 48;
 
 /// The parities of the words of a matrix, as bits of tiles: whether their squares count as negative.

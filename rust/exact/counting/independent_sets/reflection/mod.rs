@@ -48,7 +48,7 @@ const WIDTHS: RangeInclusive<usize> = 8..=LONGEST;
 const WORTH: [[usize; 2]; 2] = [[17, 13], [24, 16]];
 /// The most vertices that are counted this way, with 0.6 bits each, times the bits of an activity.
 const MOST_BITS: u64 = 1 << 20;
-/// The most words a middle column of the start can have.
+/// The most words a middle column of the start can have, those of 14 symbols: sums of products have room for 4096.
 const MOST_TERMS: usize = 987;
 /// Seconds for each byte that is used for the first time.
 const FIRST_USE: f64 = 5e-10;
