@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 
@@ -175,6 +176,20 @@ def test_arguments_that_no_memory_holds_are_named(data):
 
 
 MANY, WIDE = range(10**12), np.broadcast_to(1.0, 10**12)
+
+
+class Claimed:
+    """Claims a length, and holds nothing."""
+
+    def __len__(self):
+        return 2**62
+
+    def __getitem__(self, place):
+        raise IndexError(place)
+
+
+NETWORK = posterior.DiscreteBayesNet([("sky", "road")], {"sky": 2, "road": 2})
+LABELLED = pd.Series([2, 1], index=["tea", "coffee"])
 RELEASE = privacy.privatize(np.ones((3, 3), dtype=int), epsilon=1.0, insecure_seed=1)
 IN_WORDS = {
     "annealed_entropy_limit": lambda: entropy.annealed_entropy_limit(10**12, 0.3),
@@ -195,6 +210,12 @@ IN_WORDS = {
     "OptimalMechanism": lambda: leakage.OptimalMechanism(print, MANY, 1.0, "sphere"),
     "distance_channel": lambda: leakage.distance_channel(lattices.king(2000, 2000), float("inf")),
     "induced_graph": lambda: graphs.induced_graph(graphs.path(2), iter(int, 1)),
+    "count_tables": lambda: NETWORK.count_tables([[0, 1]], nodes=Claimed()),
+    "privatize on labels": lambda: privacy.privatize(MANY, epsilon=1.0, domain=["a", "b"]),
+    "privatize on claimed labels": lambda: privacy.privatize(LABELLED, epsilon=1.0, domain=Claimed()),
+    "Channel of claimed outputs": lambda: leakage.Channel(np.eye(2), outputs=Claimed()),
+    "of_loss_distribution": lambda: privacy.PrivacyGuarantee.of_loss_distribution(Claimed()),
+    "plot": lambda: privacy.PrivacyGuarantee(1.0).plot(points=10**5000),
     "naive_bayes_loss": lambda: posterior.naive_bayes_loss(LONG, 50, 0.22),
 }
 

@@ -3,6 +3,7 @@
 The message names the argument as the user wrote it, says the rule, and shows the value. NaN fails every check.
 """
 
+import contextlib
 import math
 import operator
 import os
@@ -261,7 +262,7 @@ def interval(value: object, name: str) -> float | None:
 
 
 def fits(value: object, name: str) -> None:
-    """Refuse an array or a range whose copy is larger than the memory there is: views can be of any size."""
+    """Refuse what a copy has no memory for: views, ranges and claimed lengths can be of any size."""
     if isinstance(value, range):
         try:
             room(49 * len(value), f"an array of `{name}`")  # NumPy makes a list of it on the way
@@ -270,6 +271,11 @@ def fits(value: object, name: str) -> None:
     elif isinstance(value, np.ndarray) and value.size > 1 << 24:
         copied = not (value.dtype.itemsize == 8 and value.flags.c_contiguous)
         room(value.size * (9 if copied else 1), f"a copy of `{name}`")
+    elif not isinstance(value, (list, tuple, str, bytes, np.ndarray)):
+        claimed = 0
+        with contextlib.suppress(Exception):  # whoever reads it says what is wrong with it
+            claimed = operator.length_hint(value)
+        room(8 * claimed, f"a list of `{name}`")  # which is asked for before the first of them is
 
 
 # Bytes that are taken without asking the system.

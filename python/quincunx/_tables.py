@@ -157,6 +157,7 @@ def on_domain(value: object, found: Axes, domain: object, name: str, called: str
     `domain` has the labels of each axis, None for one that stays as it is; of an array with one axis or a network they
     are given as they are. A label that is not among them is refused.
     """
+    _check.fits(value, name)
     values = np.asarray(array(value, name))
     known = fitting(found, values.shape)
     if not known:

@@ -160,6 +160,7 @@ def test_more_users_hide_better_up_to_the_most_that_are_taken():
     assert shuffled_epsilon(40.0, 10**6, 1e-8) == 40.0
     assert shuffled_epsilon(1.0, 1, 1e-6) == pytest.approx(1.0, rel=1e-5)
     assert shuffled_epsilon(1.0, 1000, 5e-324) == 1.0
+    assert shuffled_epsilon(1.0, 10**4, 1e-200) < shuffled_epsilon(1.0, 10**4, 1e-300) <= 1.0
     assert shuffled_epsilon(1.0, 10**6, 0.9) == 0.0
 
 

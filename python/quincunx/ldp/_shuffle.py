@@ -77,7 +77,7 @@ def _clones(level: float, n: int, outside: float) -> list[tuple[_Array, _Array]]
         rest = np.minimum(others * np.tanh(half) * (1 + 16 * _ROUND), others)
         mean = others - rest
     # Bernstein's inequality.
-    log = math.log(2 / outside)
+    log = math.log(2 / outside) if outside > 2e-308 else math.log(2) - math.log(outside)
     spread = log / 3 + math.sqrt(log * log / 9 + 2 * log * float(mean) * float(rest) / max(n - 1, 1)) * 1.001 + 1
     low, high = max(0, math.floor(float(mean) - spread)), min(n - 1, math.ceil(float(mean) + spread))
     found = []

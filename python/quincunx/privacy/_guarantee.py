@@ -512,7 +512,8 @@ class PrivacyGuarantee(Composition):
         ['1 release', '10 releases']
         """
         axes = _optional.axes(ax)
-        number = _check.whole(points, "points", minimum=2)
+        number = _check.whole(points, "points", minimum=2, maximum=2**53)
+        _check.room(16 * number, "the points of a curve")
         for count in times:
             total = self * _check.whole(count, "times", minimum=1)
             end = min(total.epsilon_at(1e-12), 2 * total.epsilon)
