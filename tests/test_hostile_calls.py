@@ -215,6 +215,8 @@ IN_WORDS = {
     "privatize on claimed labels": lambda: privacy.privatize(LABELLED, epsilon=1.0, domain=Claimed()),
     "Channel of claimed outputs": lambda: leakage.Channel(np.eye(2), outputs=Claimed()),
     "of_loss_distribution": lambda: privacy.PrivacyGuarantee.of_loss_distribution(Claimed()),
+    "LinearRegression.score": lambda: ldp.LinearRegression().score(np.zeros((2, 1)), WIDE),
+    "LogisticRegression.score": lambda: ldp.LogisticRegression().score(np.zeros((2, 1)), WIDE),
     "plot": lambda: privacy.PrivacyGuarantee(1.0).plot(points=10**5000),
     "naive_bayes_loss": lambda: posterior.naive_bayes_loss(LONG, 50, 0.22),
 }

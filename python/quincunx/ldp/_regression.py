@@ -637,6 +637,7 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
 
         {scored}
         """
+        _check.fits(y, "y")
         return float(super().score(X, y, sample_weight))  # type: ignore[misc]
 
 
@@ -778,6 +779,7 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
 
         {scored}
         """
+        _check.fits(y, "y")
         return float(super().score(X, y, sample_weight))  # type: ignore[misc]
 
 
