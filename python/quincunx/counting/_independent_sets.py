@@ -91,7 +91,7 @@ def count_independent_sets(graph: "GraphLike", *, order: Order = None, **options
     -----
     Transfer operators modulo primes just below 2**55, as many as a proved bound on the number asks for and one more
     that verifies the result [1]_. For the square lattice of width w, about 0.447 w additions per state, row and prime
-    on 1.17 * 1.618**w states [2]_; open ones from a width of 24 on, and cylinders from 24 vertices around on, keep half
+    on 1.17 * 1.618**w states [2]_; open ones from a width of 17 on, and cylinders from 24 vertices around on, keep half
     of the states and sweep half of the primes, below 2**52, one at a time. `estimate_cost` says what a job takes.
 
     Graphs of treewidth at most 12 with thousands of vertices are counted over the integers, along paths of a tree
