@@ -37,9 +37,6 @@ from quincunx.factorization._tensor import PoissonTensorFactorization
 #: A number of components, or one for each mode of a tensor with a core.
 Size: TypeAlias = int | tuple[int, ...]
 
-#: Draws from the approximation of variational inference that a predictive density is the mean of.
-_DRAWS = 200
-
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
