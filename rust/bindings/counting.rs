@@ -308,6 +308,8 @@ pub fn estimate_cost<'py>(py: Python<'py>, problem: ProblemArgument<'_>, job: Jo
     answer.set_item("primes", cost.primes)?;
     answer.set_item("additions", cost.additions)?;
     answer.set_item("seconds", cost.seconds)?;
+    answer.set_item("planning", cost.planning)?;
+    answer.set_item("trial", cost.trial)?;
     Ok(answer)
 }
 

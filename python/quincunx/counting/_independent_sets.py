@@ -256,8 +256,8 @@ def estimate_cost(
     Notes
     -----
     Takes milliseconds, at the most some tenths of a second: sizes are known in closed form, the number of primes from a
-    proved bound on the count. The time is measured: one prime, or one group of those that go side by side, is done
-    once if that is forecast to take no more than a quarter of a second; planning is added.
+    proved bound on the count. The time is measured: the work on one prime, or one group of those that go side by side,
+    is begun for a fifth of a second if it takes no more than 128 MiB; planning is added.
 
     Examples
     --------
@@ -312,9 +312,7 @@ _PLANS: dict[str, Callable[..., _core.ExactPlan]] = {
     "tutte-polynomial": partial(plan_clusters, what="tutte"),
 }
 
-# Operations of one prime that are done once to measure their time, about a tenth of a second.
-_MEASURED = 2e7
-# Nanoseconds of one operation of longer jobs, one thread, measured on machines of the last years.
+# Nanoseconds of one operation of jobs too large to be tried, one thread, measured on machines of the last years.
 _RATES = {
     "known": 1.0,
     "product of cosines": 6.0,
@@ -322,39 +320,80 @@ _RATES = {
     "sparse elimination": 2.5,
     "Kasteleyn elimination": 3.5,
     "four Pfaffians": 4.0,
-    "even subgraphs": 8.0,
-    "frontier": 2.0,
+    "even subgraphs": 6.0,
+    "frontier": 1.0,
     "tree decomposition": 1.5,
-    "set partitions": 0.45,
+    "set partitions": 0.3,
 }
 
 
-# Seconds of planning up to which a count is planned to see, and of the group of primes that is then done once.
-_PLANNED, _DONE = 0.1, 0.25
-# How much longer than forecast a group took on this host, and the seconds of planning, by what was asked.
+# Seconds of planning up to which a count is planned to see; those that the first primes are then worked on, and the
+# bytes that they may take: the system's time to give them is not that of the work.
+_PLANNED, _TRIED, _TRIED_BYTES = 0.25, 0.2, 1 << 27
+# How much longer than forecast the first primes took on this host, and the seconds of planning, by what was asked.
 _TAKEN: dict[tuple[object, ...], tuple[float, float]] = {}
 
 
 def _of_this_host(problem: Problem, job: Job) -> CostEstimate:
-    """Forecast a count of independent sets: one group of primes is done once on one thread, where that is short."""
-    forecast, planning = _timed(lambda: _core.estimate_cost(problem, job))
-    cost = CostEstimate(**forecast)
-    if planning > _PLANNED or cost.bytes > min(job.memory_limit, _check.available_memory()):
-        return cost
-    key = (cost.engine, cost.states, cost.lanes, cost.primes, cost.additions)
-    if key not in _TAKEN:
-        alone = Job(threads=1, memory_limit=job.memory_limit)
-        one = _core.estimate_cost(problem, alone)
-        forecast = one["seconds"] * min(1.0, one["lanes"] / one["primes"])
-        if not 0 < forecast <= _DONE:
-            return cost
-        plan, planning = _timed(lambda: _core.plan_independent_sets(problem, "count", alone))
-        if len(_TAKEN) > 1000:
-            _TAKEN.clear()
-        taken = _shortest(lambda: plan.residues(0, min(one["lanes"], plan.primes), 0, alone))
-        _TAKEN[key] = taken / forecast, planning
-    factor, planning = _TAKEN[key]
+    """Forecast a count of independent sets: the first primes are begun on one thread, and done where that is short."""
+    forecasts, undisturbed = _timed(lambda: _core.estimate_cost(problem, job))
+    planning, (primes, held, forecast) = min(forecasts.pop("planning"), undisturbed), forecasts.pop("trial")
+    cost = CostEstimate(**forecasts)
+    factor = 1.0
+    if forecast > 0 and planning <= _PLANNED and _may_be_tried(held, job.memory_limit):
+        key = (cost.engine, cost.states, primes, forecast)
+        if key not in _TAKEN:
+            alone = Job(threads=1, memory_limit=job.memory_limit)
+            plan, planning = _timed(lambda: _core.plan_independent_sets(problem, "count", alone))
+            if len(_TAKEN) > 1000:
+                _TAKEN.clear()
+            taken = _tried(plan, primes, job.memory_limit) * plan.parts / forecast
+            _TAKEN[key] = taken if taken < math.inf else factor, planning
+        factor, planning = _TAKEN[key]
     return replace(cost, seconds=cost.seconds * factor + planning)
+
+
+def _may_be_tried(held: int, limit: int) -> bool:
+    return held <= min(limit, _TRIED_BYTES, _check.available_memory())
+
+
+class _Enough(Exception):
+    """A trial has shown how fast the work is."""
+
+
+def _tried(plan: _core.ExactPlan, primes: int, limit: int) -> float:
+    """Return the seconds of the first primes on one thread: the least of three runs, or of fewer that are long."""
+    least, all_together = math.inf, 0.0
+    for _ in range(3):
+        least = min(least, spent := _begun(plan, primes, limit))
+        all_together += spent
+        if all_together > _TRIED / 2:
+            break
+    return least
+
+
+def _begun(plan: _core.ExactPlan, primes: int, limit: int) -> float:
+    """Return the seconds of the first primes on one thread, by what is done in a fifth; infinity without."""
+    wall, processor = time.perf_counter(), time.process_time()
+    seen: list[tuple[float, float]] = []
+
+    def look(done: int, total: int) -> None:
+        spent = min(time.perf_counter() - wall, time.process_time() - processor)
+        if done > 0:
+            seen.append((spent, done / total))
+        if spent > _TRIED if seen else spent > 2 * _TRIED:
+            raise _Enough
+
+    job = Job(threads=1, memory_limit=limit)
+    job.report = look
+    try:
+        return _timed(lambda: plan.residues(0, primes, 0, job))[1]
+    except _Enough:
+        if not seen:
+            return math.inf
+        # From the first look on, when memory is there and tables are made, unless that was the only one.
+        (first, before), (last, done) = seen[0], seen[-1]
+        return first + (last - first) * (1 - before) / (done - before) if done > before else last / done
 
 
 def _timed(work: Callable[[], Result]) -> tuple[Result, float]:
@@ -364,18 +403,8 @@ def _timed(work: Callable[[], Result]) -> tuple[Result, float]:
     return found, min(time.perf_counter() - wall, max(time.process_time() - processor, 1e-7))
 
 
-def _shortest(work: Callable[[], object]) -> float:
-    """Return the least seconds of three runs, or of one that is long: the first may make a thread."""
-    least = math.inf
-    for _ in range(3):
-        least = min(least, spent := _timed(work)[1])
-        if spent > 0.05:
-            break
-    return least
-
-
 def _planned_cost(plan: _core.ExactPlan, planning: float, threads: int, limit: int) -> CostEstimate:
-    """Forecast what a plan will take, one prime at a time on each thread: a short prime is done once to see."""
+    """Forecast what a plan will take, one prime at a time on each thread: the first are begun to see."""
     engine, one, work = plan.method
     if one > limit:
         raise TooLargeError(f"one prime needs {one} bytes, the limit is {limit} bytes", one, limit)
@@ -384,8 +413,8 @@ def _planned_cost(plan: _core.ExactPlan, planning: float, threads: int, limit: i
     lanes = next((lanes for lanes in (8, 4) if engine == "set partitions" and lanes * one <= limit), 1)
     together = min(threads, plan.primes, max(1, limit // max(lanes * one, 1)))
     each = work * _RATES[engine] * 1e-9
-    if work <= _MEASURED:
-        job = Job(threads=1, memory_limit=limit)
-        each = _shortest(lambda: plan.residues(0, 1, 0, job))
+    tried = min(lanes, plan.primes)
+    if _may_be_tried(tried * one, limit) and (taken := _tried(plan, tried, limit)) < math.inf:
+        each = taken / tried
     seconds = planning + each * plan.primes / together
     return CostEstimate(engine, one // 8, lanes, one * lanes * together, plan.primes, work * plan.primes, seconds)

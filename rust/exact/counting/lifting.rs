@@ -33,7 +33,7 @@ const _: () = assert!(MOST_KNOWN < PRODUCTS);
 /// Elements that are lifted at a time.
 const BLOCK: usize = 1 << 8;
 /// Nanoseconds of one product of the lift, about.
-const PRODUCT: f64 = 0.3;
+const PRODUCT: f64 = 1.0;
 
 /// What is known of the vector before the last line: the elements that it reads, and a bound on their bits.
 #[derive(Clone, Debug)]

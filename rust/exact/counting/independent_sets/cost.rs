@@ -9,6 +9,7 @@ use crate::counting::graph_sums::integers::INTEGERS;
 use crate::counting::transfer::{Transfer, lanes_for};
 use crate::monitor::Monitor;
 use crate::numeric::dispatch::{Level, level};
+use crate::numeric::residue::Modulus;
 use std::time::Instant;
 
 /// What a count will take.
@@ -26,8 +27,20 @@ pub struct Cost {
     pub primes: u64,
     /// Additions of one residue each.
     pub additions: f64,
-    /// Seconds on this many threads of a machine like the one the rates were measured on.
+    /// Seconds on this many threads of a machine like the one the rates were measured on, without planning.
     pub seconds: f64,
+    /// Seconds that planning took; the count will plan once more, and for a small graph that is most of what it does.
+    pub planning: f64,
+    /// What may be done to see: so many primes, their bytes, and the forecast of their seconds on one thread.
+    pub trial: (usize, u64, f64),
+}
+
+/// What residues by some primes will take.
+struct Residues {
+    lanes: usize,
+    bytes: u64,
+    additions: f64,
+    seconds: f64,
 }
 
 /// Forecasts [`count_independent_sets`] without starting it.
@@ -37,82 +50,74 @@ pub struct Cost {
 pub fn estimate_cost(problem: &Problem, options: &Options, monitor: &mut dyn Monitor) -> Result<Cost> {
     let start = Instant::now();
     let plan = Plan::new(IndependentSets::new(problem.clone(), Quantity::Count, None, options, monitor)?, monitor)?;
-    let primes = plan.primes().len();
-    // The count will plan once more, and for a small graph that is most of what it does.
     let planning = start.elapsed().as_secs_f64();
-    let engine = match plan.quantity().method() {
-        IndependentSetMethod::Engine(engine) => engine,
-        IndependentSetMethod::Reflection(reflection) => {
-            let (bytes, seconds) = reflection.forecast(primes, options)?;
-            return Ok(Cost {
-                engine: "square reflection",
-                states: reflection.len() as u64,
-                lanes: 1,
-                bytes,
-                primes: primes as u64,
-                additions: reflection.additions() * primes as f64,
-                seconds: planning + seconds,
-            });
-        }
-        IndependentSetMethod::Integers(tree) => {
-            return Ok(Cost {
-                engine: INTEGERS,
-                states: tree.states() as u64,
-                lanes: 1,
-                bytes: u64::try_from(tree.bytes()).unwrap_or(u64::MAX),
-                primes: 1,
-                additions: tree.elements(),
-                seconds: planning + tree.seconds(),
-            });
-        }
-        &IndependentSetMethod::Known { bytes, .. } => {
-            return Ok(Cost {
-                engine: "branching",
-                states: 1,
-                lanes: 1,
-                bytes,
-                primes: primes as u64,
-                additions: 0.0,
-                seconds: planning,
-            });
-        }
+    let (sets, primes) = (plan.quantity(), plan.primes());
+    let (engine, states, tried) = match sets.method() {
+        IndependentSetMethod::Engine(engine) => (engine.name(), engine.len(), primes.len().min(8)),
+        IndependentSetMethod::Reflection(reflection) => ("square reflection", reflection.len(), 1),
+        IndependentSetMethod::Integers(tree) => (INTEGERS, tree.states(), 0),
+        IndependentSetMethod::Known { .. } => ("branching", 1, 0),
     };
-    if let Some(half) = plan.quantity().half(engine, plan.primes(), options) {
-        let additions = evaluation::work(engine) as f64;
-        return Ok(Cost {
-            engine: engine.name(),
-            states: engine.len() as u64,
-            lanes: half.all_lanes() as u64,
-            bytes: half.bytes,
-            primes: primes as u64,
-            additions: additions * half.all_lanes() as f64,
-            seconds: planning
-                + additions * half.time * nanoseconds_per_addition(engine, 8) * 1e-9 / options.threads as f64,
-        });
-    }
-    let layout = evaluation::layout(engine, primes, options)?;
-    let (full, rest) = (primes / layout.lanes, lanes_for(primes % layout.lanes));
-    let rest = if primes.is_multiple_of(layout.lanes) { 0 } else { rest };
-    let additions = evaluation::work(engine) as f64 * (full * layout.lanes + rest) as f64;
-    let threads = if engine.len() <= GRAIN { layout.concurrent } else { options.threads };
+    let all = Residues::new(sets, primes, options)?;
+    let alone = Options { threads: 1, ..options.clone() };
+    let trial = Residues::new(sets, &primes[..tried], &alone)?;
     Ok(Cost {
-        engine: engine.name(),
-        states: engine.len() as u64,
-        lanes: layout.lanes as u64,
-        bytes: layout.bytes,
-        primes: primes as u64,
-        additions,
-        seconds: planning + additions * nanoseconds_per_addition(engine, layout.lanes) * 1e-9 / threads as f64,
+        engine,
+        states: states as u64,
+        lanes: all.lanes as u64,
+        bytes: all.bytes,
+        primes: if engine == INTEGERS { 1 } else { primes.len() as u64 },
+        additions: all.additions,
+        seconds: all.seconds,
+        planning,
+        trial: (tried, trial.bytes, trial.seconds),
     })
 }
 
-/// The nanoseconds of one addition of one residue on so many lanes, with the vector instructions in use.
-fn nanoseconds_per_addition(engine: &Engine, lanes: usize) -> f64 {
-    let narrow = evaluation::narrow(lanes);
+impl Residues {
+    fn new(sets: &IndependentSets, primes: &[Modulus], options: &Options) -> Result<Self> {
+        let engine = match sets.method() {
+            IndependentSetMethod::Engine(engine) => engine,
+            IndependentSetMethod::Reflection(reflection) => {
+                let (bytes, swept, seconds) = reflection.forecast(primes.len(), options)?;
+                return Ok(Self { lanes: 1, bytes, additions: reflection.additions() * swept as f64, seconds });
+            }
+            IndependentSetMethod::Integers(tree) => {
+                let bytes = u64::try_from(tree.bytes()).unwrap_or(u64::MAX);
+                return Ok(Self { lanes: 1, bytes, additions: tree.elements(), seconds: tree.seconds() });
+            }
+            &IndependentSetMethod::Known { bytes, .. } => {
+                return Ok(Self { lanes: 1, bytes, additions: 0.0, seconds: 0.0 });
+            }
+        };
+        let work = evaluation::work(engine) as f64;
+        let rate = nanoseconds_per_addition(engine) * 1e-9;
+        if let Some(half) = sets.half(engine, primes, options) {
+            let lanes = half.all_lanes();
+            let seconds = work * half.time * rate / options.threads as f64;
+            return Ok(Self { lanes, bytes: half.bytes, additions: work * lanes as f64, seconds });
+        }
+        let layout = evaluation::layout(engine, primes.len(), options)?;
+        let (full, rest) = (primes.len() / layout.lanes, primes.len() % layout.lanes);
+        let rest = if rest == 0 { 0 } else { lanes_for(rest).min(layout.lanes) };
+        let time =
+            (full * layout.lanes) as f64 * evaluation::narrow(layout.lanes) + rest as f64 * evaluation::narrow(rest);
+        let threads = if engine.len() <= GRAIN { layout.concurrent } else { options.threads };
+        Ok(Self {
+            lanes: layout.lanes,
+            bytes: layout.bytes,
+            additions: work * (full * layout.lanes + rest) as f64,
+            seconds: work * time * rate / threads as f64,
+        })
+    }
+}
+
+/// The nanoseconds of one addition of one residue on eight lanes, with the vector instructions in use.
+fn nanoseconds_per_addition(engine: &Engine) -> f64 {
     let vectors = match level() {
         Level::Avx512 => 1.0,
         Level::Avx2 => 1.5,
         Level::Baseline => 2.5,
     };
-    engine.nanoseconds() * narrow * vectors
+    engine.nanoseconds() * vectors
 }

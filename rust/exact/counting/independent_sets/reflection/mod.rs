@@ -315,24 +315,23 @@ impl Reflection {
         if lifted < primes as f64 * self.prime_seconds() { PrimeMethod::Lifted(known) } else { PrimeMethod::Each }
     }
 
-    /// Bytes and seconds for residues by so many primes.
+    /// Bytes, vectors that are swept and seconds for residues by so many primes.
     ///
     /// # Errors
     /// [`Error::TooLarge`] if not even one vector fits the memory limit.
-    pub fn forecast(&self, primes: usize, options: &Options) -> Result<(u64, f64)> {
+    pub fn forecast(&self, primes: usize, options: &Options) -> Result<(u64, usize, f64)> {
         let (vector, room) = (self.vector_bytes(), self.room_bytes(options.threads));
         if vector.saturating_add(room) > options.memory_limit {
             let (needed, limit) = (u128::from(vector) + u128::from(room), u128::from(options.memory_limit));
             return Err(Error::TooLarge { what: "the vector of partial sums", needed, limit });
         }
-        let (vectors, seconds) = match self.method(primes, options) {
-            PrimeMethod::Each => (1, primes as f64 * self.prime_seconds()),
-            PrimeMethod::Lifted(known) => {
-                (known + 1, (known + 1) as f64 * self.prime_seconds() + self.lift_seconds(known, primes))
-            }
+        let (vectors, swept, lift) = match self.method(primes, options) {
+            PrimeMethod::Each => (1, primes, 0.0),
+            PrimeMethod::Lifted(known) => (known + 1, known + 1, self.lift_seconds(known, primes)),
         };
         let bytes = vectors as u64 * vector + room;
-        Ok((bytes, (seconds + bytes as f64 * FIRST_USE) / options.threads as f64))
+        let seconds = swept as f64 * self.prime_seconds() + lift + bytes as f64 * FIRST_USE;
+        Ok((bytes, swept, seconds / options.threads as f64))
     }
 
     /// Additions of one residue that a prime takes: a count of butterflies, and of the terms of the product.
