@@ -31,7 +31,7 @@ from quincunx.counting import (
     potts_polynomial,
     tutte_polynomial,
 )
-from quincunx.errors import CheckpointError, WorkerError
+from quincunx.errors import CheckpointError, TooLargeError, WorkerError
 
 # A count of one second or so, made of steps of a millisecond: 46368 states, 6 groups of 8 primes.
 LONG = lattices.square(22, 400)
@@ -400,10 +400,19 @@ def test_a_checkpoint_that_cannot_be_kept_is_said_before_the_work(tmp_path):
 # The same number whatever does the work.
 
 
+def test_where_half_a_vector_and_its_tiles_do_not_fit_whole_rows_do():
+    lattice = lattices.square(20, 21)
+    forecasts = {limit: estimate_cost(lattice, threads=1, memory_limit=limit).engine for limit in (8 * 17711, 10**6)}
+    assert list(forecasts.values()) == ["square butterfly", "square reflection"]
+    assert len({count_independent_sets(lattice, threads=1, memory_limit=limit) for limit in forecasts}) == 1
+    with pytest.raises(TooLargeError, match="limit is 100000 bytes"):
+        count_independent_sets(lattice, threads=1, memory_limit=10**5)
+
+
 @pytest.mark.parametrize(
     "lattice",
     [
-        lattices.square(20, 21),
+        lattices.square(30, 16),
         lattices.square(30, 14, "cylinder"),
         lattices.square(12, 13, "torus"),
         lattices.king(20, 21),

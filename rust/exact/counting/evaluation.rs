@@ -93,7 +93,7 @@ pub fn narrow(lanes: usize) -> f64 {
     match lanes {
         8 => 1.0,
         4 => 1.5,
-        _ => 5.0,
+        _ => 11.0,
     }
 }
 

@@ -206,9 +206,14 @@ impl IndependentSets {
 impl IndependentSetMethod {
     /// The method for a quantity; a count on a graph is looked for by branching as long as its engine is planned and would work.
     fn new(problem: &Problem, quantity: &Quantity, options: &Options, monitor: &mut dyn Monitor) -> Result<Self> {
-        let engine = |values, monitor| planned(problem, 1, values, options, monitor).map(Self::Engine);
+        let values = if matches!(quantity, Quantity::Polynomial) { problem.vertices() } else { 1 };
+        let engine = |monitor| planned(problem, 1, values, options, monitor).map(Self::Engine);
         if let Some(reflection) = Reflection::for_problem(problem, quantity.activity_bits(), &Progress::default())? {
-            return Ok(Self::Reflection(Box::new(reflection)));
+            // Besides its vector it needs tiles: of narrow lattices whole rows may fit where these do not.
+            return match reflection.forecast(1, options) {
+                Ok(_) => Ok(Self::Reflection(Box::new(reflection))),
+                Err(error) => engine(monitor).map_err(|other| if other == Error::Interrupted { other } else { error }),
+            };
         }
         match (problem, quantity) {
             (Problem::Graph { graph, order: None }, Quantity::Count) => {
@@ -227,8 +232,7 @@ impl IndependentSetMethod {
                 });
                 engine.map(Self::Engine).map_err(|error| error.under(states, 1, options.memory_limit))
             }
-            (_, Quantity::Polynomial) => engine(problem.vertices(), monitor),
-            (_, _) => engine(1, monitor),
+            _ => engine(monitor),
         }
     }
 
