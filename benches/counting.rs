@@ -12,7 +12,7 @@ use quincunx::counting::exact::Modular;
 use quincunx::counting::graph_sums::planner::Planner;
 use quincunx::counting::independent_sets::reflection::Reflection;
 use quincunx::counting::independent_sets::{Boundary, Engine, Problem, StripKind};
-use quincunx::counting::transfer::{Point, Transfer, TransferRing, lane_weight};
+use quincunx::counting::transfer::{Point, StepContext, Transfer, TransferRing, lane_weight};
 use quincunx::monitor::{Monitor, Progress, Silent};
 use quincunx::numeric::buffer::Buffer;
 use quincunx::numeric::dispatch;
@@ -130,19 +130,20 @@ where
     let mut state = Buffer::zeroed(engine.len()).expect("the vectors of this bench fit into memory");
     engine.start(&weight, &mut state);
     let progress = Progress::default();
+    // The first step of a sweep is like every other but the last.
+    let at = StepContext { weight: &weight, number: 1, progress: &progress };
     let mut group = c.benchmark_group(group);
     group
         .sample_size(10)
         .measurement_time(Duration::from_secs(3))
         .throughput(Throughput::Elements(states * n as u64 * L as u64));
     group.bench_function(BenchmarkId::new(format!("{L} lanes"), n), |bencher| {
-        // The first step of a sweep is like every other but the last.
-        bencher.iter(|| engine.step(&weight, 1, &mut state, &progress));
+        bencher.iter(|| engine.advance(at, &mut state));
     });
     group.finish();
     let (additions, bytes) = (engine.work(1) as f64 * L as f64, 16.0 * (engine.len() * L) as f64);
     report(&format!("{kind:?} {n}, {L} lanes"), additions, bytes, || {
-        engine.step(&weight, 1, &mut state, &progress).expect("nobody stops it");
+        engine.advance(at, &mut state).expect("nobody stops it");
     });
 }
 

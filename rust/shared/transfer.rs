@@ -105,22 +105,6 @@ pub trait Transfer: Debug + Send + Sync {
     fn advance<R: TransferRing>(&self, at: StepContext<'_, R>, state: &mut [R::Element]) -> Result<()>
     where
         Self: Sized;
-    /// [`Self::advance`] by the step of that number.
-    ///
-    /// # Errors
-    /// As there.
-    fn step<R: TransferRing>(
-        &self,
-        weight: &Weight<R>,
-        step: u64,
-        state: &mut [R::Element],
-        progress: &Progress,
-    ) -> Result<()>
-    where
-        Self: Sized,
-    {
-        self.advance(StepContext { weight, number: step, progress }, state)
-    }
     /// The elements that [`Self::finish`] reads, where all are numbers of sets of one half; none where that is not known.
     fn halves(&self) -> Option<Vec<Range<usize>>> {
         None
@@ -205,8 +189,8 @@ where
 {
     let mut state = Buffer::zeroed(engine.len())?;
     engine.start(weight, &mut state);
-    for step in 0..engine.steps() {
-        engine.step(weight, step, &mut state, progress)?;
+    for number in 0..engine.steps() {
+        engine.advance(StepContext { weight, number, progress }, &mut state)?;
     }
     Ok(engine.finish(weight, &state))
 }

@@ -425,7 +425,8 @@ impl<E: Transfer> Evaluation<'_, E> {
             self.engine.start(&weight, state);
         }
         while vector.step < self.engine.steps() {
-            self.engine.step(&weight, vector.step, state, self.progress)?;
+            let at = StepContext { weight: &weight, number: vector.step, progress: self.progress };
+            self.engine.advance(at, state)?;
             vector.step += 1;
             if self.pauses(due) && vector.step < self.engine.steps() {
                 return Ok(None);

@@ -12,7 +12,7 @@
 //! Derivation: docs/mathematics/counting.md, "Half of the primes".
 
 use super::evaluation::{GRAIN, Options, fresh, narrow, work};
-use super::transfer::{Point, Transfer, TransferRing, lane_weight, lanes_for};
+use super::transfer::{Point, StepContext, Transfer, TransferRing, lane_weight, lanes_for};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::buffer::Buffer;
 use crate::numeric::dispatch::{self, Arithmetic, Kernel, PRODUCTS, Products};
@@ -180,7 +180,8 @@ impl<E: Transfer> OnLanes for Advance<'_, E> {
         let weight = lane_weight::<L>(&points(self.moduli));
         let (state, _) = self.words.as_chunks_mut::<L>();
         self.engine.start(&weight, state);
-        (0..self.engine.steps()).try_for_each(|step| self.engine.step(&weight, step, state, self.progress))
+        let at = |number| StepContext { weight: &weight, number, progress: self.progress };
+        (0..self.engine.steps()).try_for_each(|number| self.engine.advance(at(number), state))
     }
 }
 

@@ -36,11 +36,7 @@ unsafe impl Zero for u16 {}
 // SAFETY: every pattern of its bits is a number or NaN; zero bytes are 0.0.
 unsafe impl Zero for f64 {}
 // SAFETY: its zero bytes are the number zero.
-unsafe impl Zero for super::ring::ScaledNumber {}
-// SAFETY: its zero bytes are the number zero.
 unsafe impl Zero for super::double_double::DoubleDouble {}
-// SAFETY: its zero bytes are the number zero.
-unsafe impl Zero for super::double_ring::ScaledDoubleDouble {}
 // SAFETY: arrays of such.
 unsafe impl<T: Zero, const L: usize> Zero for [T; L] {}
 

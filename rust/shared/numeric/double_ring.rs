@@ -14,6 +14,7 @@
 //! Source: M. Joldes, J.-M. Muller and V. Popescu (2017), Tight and rigorous error bounds for basic building blocks of
 //! double-word arithmetic, ACM TOMS 44, algorithms 5 and 10.
 
+use super::buffer::Zero;
 use super::double_double::{DoubleDouble, fast_two_sum, two_sum};
 use super::ring::Ring;
 
@@ -78,6 +79,9 @@ pub struct ScaledDoubleDouble {
     /// The power of two.
     pub exponent: i64,
 }
+
+// SAFETY: its zero bytes are the number zero.
+unsafe impl Zero for ScaledDoubleDouble {}
 
 /// `2^exponent` for the exponents of normal doubles.
 #[inline(always)]

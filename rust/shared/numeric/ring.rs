@@ -211,6 +211,9 @@ pub struct ScaledNumber {
     pub exponent: i64,
 }
 
+// SAFETY: its zero bytes are the number zero.
+unsafe impl Zero for ScaledNumber {}
+
 impl ScaledNumber {
     /// The number `value`, which is finite and not negative.
     pub fn new(value: f64) -> Self {
