@@ -211,8 +211,9 @@ impl IndependentSetMethod {
         if let Some(reflection) = Reflection::for_problem(problem, quantity.activity_bits(), &Progress::default())? {
             // Besides its vector it needs tiles: of narrow lattices whole rows may fit where these do not.
             return match reflection.forecast(1, options) {
+                Err(error) if reflection.row_bytes() > options.memory_limit => Err(error),
+                Err(_) => engine(monitor),
                 Ok(_) => Ok(Self::Reflection(Box::new(reflection))),
-                Err(error) => engine(monitor).map_err(|other| if other == Error::Interrupted { other } else { error }),
             };
         }
         match (problem, quantity) {

@@ -269,6 +269,11 @@ impl Reflection {
         8 * self.len() as u64
     }
 
+    /// Bytes of a vector of whole rows, which are swept without tiles.
+    pub fn row_bytes(&self) -> u64 {
+        8 * words(self.width) as u64
+    }
+
     /// Bytes beside the vectors.
     fn room_bytes(&self, threads: usize) -> u64 {
         let tiles = self.halves.iter().map(|half| words(half.axis.beginning).pow(2) * TILE_WORDS).sum::<usize>();
