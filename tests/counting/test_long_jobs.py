@@ -405,7 +405,7 @@ def test_where_half_a_vector_and_its_tiles_do_not_fit_whole_rows_do():
     forecasts = {limit: estimate_cost(lattice, threads=1, memory_limit=limit).engine for limit in (8 * 17711, 10**6)}
     assert list(forecasts.values()) == ["square butterfly", "square reflection"]
     assert len({count_independent_sets(lattice, threads=1, memory_limit=limit) for limit in forecasts}) == 1
-    with pytest.raises(TooLargeError, match="limit is 100000 bytes"):
+    with pytest.raises(TooLargeError, match="needs 141688 bytes, the limit is 100000 bytes"):
         count_independent_sets(lattice, threads=1, memory_limit=10**5)
 
 

@@ -11,8 +11,9 @@ from quincunx._types import Facts
 from quincunx.graphs._graph import as_graph
 from quincunx.graphs._names import Names
 from quincunx.graphs._others import is_networkx
+from quincunx.lattices import _picture
 from quincunx.lattices._lattice import Lattice
-from quincunx.lattices._picture import Placed, drawn
+from quincunx.lattices._picture import Placed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,7 +106,7 @@ def draw(
             None if chosen is None else names.edge_numbers(chosen, name)
             for chosen, name in ((matching, "matching"), (tree, "tree"), (edges, "edges"))
         )
-    return drawn(places, ax, independent_set=independent_set, matching=matching, tree=tree, edges=edges, **how)
+    return _picture.draw(places, ax, independent_set=independent_set, matching=matching, tree=tree, edges=edges, **how)
 
 
 def _placed(value: Any, positions: Any) -> Placed:

@@ -10,8 +10,9 @@ from quincunx import _check, _core
 from quincunx._html import table_html
 from quincunx.graphs import Graph
 from quincunx.graphs._parts import graph_doc
+from quincunx.lattices import _picture
 from quincunx.lattices._box import CLOSED, MOST, Boundary, checked_twist, closed_axes, over_the_box, refuse_too_large
-from quincunx.lattices._picture import Placed, drawn
+from quincunx.lattices._picture import Placed
 from quincunx.lattices._unit_cell import Color, UnitCell
 
 if TYPE_CHECKING:
@@ -368,7 +369,7 @@ class Lattice:
         >>> ax = kagome(2, 2).draw(labels=True)
         """
         places = self.positions, self.displacements, self.windings
-        return drawn(Placed(self.graph, *places, self.edge_colors, self._over_sites()), ax, **how)
+        return _picture.draw(Placed(self.graph, *places, self.edge_colors, self._over_sites()), ax, **how)
 
     def _over_sites(self) -> npt.NDArray[np.bool_]:
         """Return which edges would be drawn over a vertex."""

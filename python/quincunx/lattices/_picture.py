@@ -45,7 +45,7 @@ class Placed:
         return self.graph.edges
 
 
-def drawn(
+def draw(
     lattice: Placed,
     ax: "Axes | None",
     *,

@@ -211,9 +211,11 @@ impl IndependentSetMethod {
         if let Some(reflection) = Reflection::for_problem(problem, quantity.activity_bits(), &Progress::default())? {
             // Besides its vector it needs tiles: of narrow lattices whole rows may fit where these do not.
             return match reflection.forecast(1, options) {
-                Err(error) if reflection.row_bytes() > options.memory_limit => Err(error),
-                Err(_) => engine(monitor),
                 Ok(_) => Ok(Self::Reflection(Box::new(reflection))),
+                Err(Error::TooLarge { what, needed, limit }) if u128::from(reflection.row_bytes()) > limit => {
+                    Err(Error::TooLarge { what, needed: needed.min(reflection.row_bytes().into()), limit })
+                }
+                Err(_) => engine(monitor),
             };
         }
         match (problem, quantity) {
