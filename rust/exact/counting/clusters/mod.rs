@@ -280,7 +280,11 @@ impl Modular for ClusterSums {
 
     fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
         memory::check(WHAT, 8 * self.engine.len() as u128, options.memory_limit)?;
-        let points: Vec<Point> = moduli.iter().flat_map(|&modulus| self.points(modulus)).collect();
+        let mut points: Vec<Point> = Vec::new();
+        for &modulus in moduli {
+            monitor.tick(0, 1)?; // a polynomial of a long path has millions of points
+            points.extend(self.points(modulus));
+        }
         let job = options.checkpoint.as_ref().map_or(0, |_| exact::job(self, moduli));
         evaluation::residues(&self.engine, job, &points, options, monitor)
     }
