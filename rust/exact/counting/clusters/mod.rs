@@ -282,7 +282,7 @@ impl Modular for ClusterSums {
         memory::check(WHAT, 8 * self.engine.len() as u128, options.memory_limit)?;
         let mut points: Vec<Point> = Vec::new();
         for &modulus in moduli {
-            monitor.tick(0, 1)?; // a polynomial of a long path has millions of points
+            monitor.tick(0, 0)?; // a polynomial of a long path has millions of points
             points.extend(self.points(modulus));
         }
         let job = options.checkpoint.as_ref().map_or(0, |_| exact::job(self, moduli));
