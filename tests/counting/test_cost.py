@@ -244,7 +244,7 @@ def test_a_long_job_is_begun_to_see(monkeypatch):
         assert begun
 
 
-@pytest.mark.parametrize(
+TRIED = pytest.mark.parametrize(
     ("graph", "what", "count"),
     [
         (lattices.square(30, 30), "independent-sets", count_independent_sets),
@@ -263,17 +263,33 @@ def test_a_long_job_is_begun_to_see(monkeypatch):
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )
-def test_what_can_be_tried_is_forecast_within_a_quarter(graph, what, count, monkeypatch):
-    """Processor time of one thread, the median of three ratios; a busy machine may be off by a half."""
+
+
+def time_by_forecast(graph, what, count, monkeypatch):
+    """Processor time of one thread as a share of its forecast, which is made anew."""
+    monkeypatch.setattr(_independent_sets, "_TAKEN", {})
+    forecast = estimate_cost(graph, what, threads=1).seconds
+    start = time.process_time()
+    count(graph, threads=1)
+    return (time.process_time() - start) / forecast
+
+
+@TRIED
+def test_what_can_be_tried_is_forecast(graph, what, count, monkeypatch):
+    """A wrong rule is wrong each time, by factors of three to ten; a busy machine only for a while."""
     ratios = []
-    for _ in range(3):
-        monkeypatch.setattr(_independent_sets, "_TAKEN", {})
-        forecast = estimate_cost(graph, what, threads=1).seconds
-        start = time.process_time()
-        count(graph, threads=1)
-        ratios.append((time.process_time() - start) / forecast)
+    while not ratios or (not 1 / 2 < np.median(ratios) < 2 and len(ratios) < 9):
+        ratios.append(time_by_forecast(graph, what, count, monkeypatch))
+    assert 1 / 2 < np.median(ratios) < 2, ratios
+
+
+@pytest.mark.slow
+@TRIED
+def test_what_can_be_tried_is_forecast_within_a_quarter(graph, what, count, monkeypatch):
+    """The median of five ratios, on a machine that does nothing else; its clock may still change by a quarter."""
+    ratios = [time_by_forecast(graph, what, count, monkeypatch) for _ in range(5)]
     print(f"{what} on {graph!r}: took {np.median(ratios):.2f} of its forecast, {min(ratios):.2f} to {max(ratios):.2f}")
-    assert 0.5 < np.median(ratios) < 1.6
+    assert 0.6 < np.median(ratios) < 1.5
 
 
 def test_a_need_that_was_not_counted_out_is_more_than_the_limit_and_no_number_is_made_up():
