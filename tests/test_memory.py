@@ -204,7 +204,7 @@ import gc, json, sys, warnings
 import numpy as np
 from quincunx import _check
 from quincunx.errors import TooLargeError
-from quincunx.factorization import PoissonFactorization
+from quincunx.factorization import PoissonFactorization, _chains
 
 def status(name):
     return next(int(line.split()[1]) << 10 for line in open("/proc/self/status") if line.startswith(name))
@@ -215,8 +215,10 @@ def fit(release, **settings):
         warnings.simplefilter("ignore")
         return PoissonFactorization(5, **how).fit(release, alpha=0.3)
 
-release = np.random.default_rng(1).integers(-2, 4, (6000, 1000), dtype=np.int8)
 settings, available = json.loads(sys.argv[1]), _check.available_memory
+slow = settings.get("inference") == "vi" and "likelihood" in settings
+release = np.random.default_rng(1).integers(-2, 4, (1500 if slow else 6000, 1000), dtype=np.int8)
+_chains._BEFORE = 1  # iterations with less noise, each in the same memory
 fit(release[:200], **settings)
 gc.collect()
 open("/proc/self/clear_refs", "w").write("5")

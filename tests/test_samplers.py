@@ -129,7 +129,7 @@ def test_every_public_sampler_has_a_test_of_its_draws():
         (priors.Gamma(0.7, 4.0), stats.gamma(0.7, scale=0.25)),
         (priors.Beta(0.5, 2.5), stats.beta(0.5, 2.5)),
     ],
-    ids=repr,
+    ids=lambda side: type(side).__name__,
 )
 def test_priors_are_drawn_from(prior, law):
     rng = np.random.default_rng(31)

@@ -559,7 +559,7 @@ EXACT = {
     "matchings": lambda **how: count_matchings(lattices.square(5, 200), **how),
     "matching polynomial": lambda **how: matching_polynomial(lattices.square(2, 300), **how),
     "colorings": lambda **how: chromatic_polynomial(lattices.square(4, 90), **how),
-    "Tutte polynomial": lambda **how: tutte_polynomial(lattices.square(2, 130), **how).coefficients[7],
+    "Tutte polynomial": lambda **how: tutte_polynomial(lattices.square(2, 60), **how).coefficients[7],
     "Potts": lambda **how: potts_partition_function(lattices.square(5, 60), Fraction(7, 3), Fraction(1, 5), **how),
     "Ising": lambda **how: potts_partition_function(lattices.square(5, 60), 2, Fraction(1, 5), **how),
     "activity of each vertex": lambda **how: hard_core(lattices.square(5, 60), [Fraction(9, 7), 3, -5] * 100, **how),

@@ -228,11 +228,11 @@ def random_faces(rng, *, sides=True, heights=True, letters=None):
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 40))])
 def test_random_face_models_have_no_false_interval(seed):
-    # Ten models each: rings by dense matrices, rings and strips in other code, corner tensors of several sizes.
+    # Five models each: rings by dense matrices, rings and strips in other code, corner tensors of several sizes.
     rng = np.random.default_rng(seed)
-    for _ in range(10):
+    for _ in range(5):
         model = random_faces(rng)
         assert model.mirrors == (True, True)
         widths = (2, 4, 6) if model.letters == 2 else (2, 4)

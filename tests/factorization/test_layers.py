@@ -166,7 +166,10 @@ def plain_sweep(factors, released, fault, rng):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("fault", "number"), [(None, 6000), ("mixing last", 16_000), ("exposure of one", 2000)])
+@pytest.mark.parametrize(
+    ("fault", "number"),
+    [(None, 6000), pytest.param("mixing last", 16_000, marks=pytest.mark.slow), ("exposure of one", 2000)],
+)
 def test_faults_of_a_sweep_are_seen(fault, number):
     """The sweep written again in NumPy, and what is seen of it if it is damaged, in so many replicates."""
     rng = np.random.default_rng(24)

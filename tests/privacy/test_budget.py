@@ -334,7 +334,7 @@ class Anonymous:
         np.datetime64("NaT"),
         Anonymous(),
     ],
-    ids=repr,
+    ids=lambda user: type(user).__name__,
 )
 def test_users_that_are_not_equal_to_themselves_have_no_account(user):
     budget = Budget(1.0)
