@@ -297,9 +297,14 @@ pub fn primes(py: Python<'_>, count: usize) -> PyResult<Vec<u64>> {
 
 /// A forecast as a dictionary; see `quincunx.counting.estimate_cost`.
 #[pyfunction]
-pub fn estimate_cost<'py>(py: Python<'py>, problem: ProblemArgument<'_>, job: Job) -> PyResult<Bound<'py, PyDict>> {
-    let (problem, (options, _)) = (problem.problem(py)?, job.split());
-    let cost = compute(py, None, |monitor| counting::estimate_cost(&problem, &options, monitor))?;
+pub fn estimate_cost<'py>(
+    py: Python<'py>,
+    problem: ProblemArgument<'_>,
+    quantity: QuantityArgument,
+    job: Job,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (problem, quantity, (options, _)) = (problem.problem(py)?, quantity.quantity()?, job.split());
+    let cost = compute(py, None, |monitor| counting::estimate_cost(&problem, quantity, &options, monitor))?;
     let answer = PyDict::new(py);
     answer.set_item("engine", cost.engine)?;
     answer.set_item("states", cost.states)?;

@@ -4,6 +4,8 @@ import math
 import os
 import pickle
 import time
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -17,6 +19,8 @@ from quincunx.counting import (
     count_perfect_matchings,
     count_spanning_trees,
     estimate_cost,
+    hard_core,
+    independence_polynomial,
     primes,
 )
 from quincunx.errors import TooLargeError
@@ -209,6 +213,30 @@ def test_the_forecast_of_trees_and_matchings_is_of_the_size_of_their_time(lattic
     assert elapsed < 20 * cost.seconds + 0.5
 
 
+def test_the_forecast_of_an_activity_is_that_of_its_digits():
+    lattice = lattices.square(20, 20)
+    one, long = estimate_cost(lattice), estimate_cost(lattice, activity=Fraction(123456789, 1000000007))
+    assert one == replace(estimate_cost(lattice, activity=1), seconds=one.seconds)
+    value = hard_core(lattice, Fraction(123456789, 1000000007))
+    assert math.prod(primes(long.primes)[:-1]) > value.numerator
+    assert long.primes > 5 * one.primes
+    assert long.bytes <= 2 * one.bytes
+    with pytest.raises(ValueError, match="`activity` must be left out for spanning trees, got 1/2"):
+        estimate_cost(lattice, "spanning-trees", activity="1/2")
+    with pytest.raises(ValueError, match="`activity` must be"):
+        estimate_cost(lattice, activity=math.inf)
+
+
+def test_a_polynomial_has_the_memory_of_a_count_and_the_work_of_all_its_points():
+    for lattice in (lattices.square(25, 25), lattices.king(12, 12), lattices.kagome(5, 5)):
+        count, polynomial = (estimate_cost(lattice, what) for what in ("independent-sets", "independence-polynomial"))
+        degree = len(independence_polynomial(lattice)) - 1
+        assert polynomial.states in (count.states, 2 * count.states)
+        assert 0.5 * degree < polynomial.additions / polynomial.primes / (count.additions / count.primes) < 8 * degree
+    with pytest.raises(TooLargeError, match="bytes"):
+        estimate_cost(lattices.square(60, 60), "independence-polynomial", memory_limit=10**9)
+
+
 def test_the_parts_of_the_forecast_belong_together():
     lattice = lattices.kagome(20, 20)
     cost = estimate_cost(lattice, "spanning-trees", threads=2)
@@ -260,6 +288,9 @@ TRIED = pytest.mark.parametrize(
         (lattices.square(18, 18), "matchings", count_matchings),
         (lattices.square(20, 20, "torus"), "independent-sets", count_independent_sets),
         (lattices.four_eight_eight(12, 12, "torus"), "independent-sets", count_independent_sets),
+        (lattices.square(23, 24), "independence-polynomial", independence_polynomial),
+        (lattices.four_eight_eight(9, 9), "independence-polynomial", independence_polynomial),
+        (lattices.king(20, 20), "independence-polynomial", independence_polynomial),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, Unpack, get_args
 
 from quincunx import _check, _core, _units
+from quincunx._check import Number
 from quincunx._html import table_html
 from quincunx._job import Job, JobOptions
 from quincunx.counting import _exact
@@ -213,7 +214,13 @@ class CostEstimate:
 
 #: What a forecast can be asked of.
 Countable: TypeAlias = Literal[
-    "independent-sets", "spanning-trees", "perfect-matchings", "matchings", "chromatic-polynomial", "tutte-polynomial"
+    "independent-sets",
+    "independence-polynomial",
+    "spanning-trees",
+    "perfect-matchings",
+    "matchings",
+    "chromatic-polynomial",
+    "tutte-polynomial",
 ]
 
 
@@ -221,6 +228,7 @@ def estimate_cost(
     graph: "GraphLike",
     what: Countable = "independent-sets",
     *,
+    activity: Number = 1,
     weight: "Weight | Unweighted" = NOT_SAID,
     order: Order = None,
     threads: int | None = None,
@@ -232,13 +240,15 @@ def estimate_cost(
     ----------
     graph, order, threads
         As in `count_independent_sets`.
+    activity : int, Fraction, float or str, optional
+        The activity of independent sets, for a forecast of `hard_core` in its exact mode.
     weight : None, str or sequence of number, optional
         The weight of each edge, as in `count_spanning_trees`; none for independent sets and colorings.
     memory_limit : int, optional
         Bytes the job may use. Without it the forecast is of the job on this machine as it is now, or where that has too
         little memory, on one that has enough.
     what : {"independent-sets", "spanning-trees", "perfect-matchings", "matchings", ...}, optional
-        What is counted, or ``"chromatic-polynomial"`` or ``"tutte-polynomial"``.
+        What is counted, or ``"independence-polynomial"``, ``"chromatic-polynomial"`` or ``"tutte-polynomial"``.
 
     Returns
     -------
@@ -270,7 +280,8 @@ def estimate_cost(
     _check.one_of(what, "what", get_args(Countable))
     job = Job(threads=threads, memory_limit=memory_limit)
     unit: Fraction | int = 1
-    if what in ("independent-sets", "chromatic-polynomial"):
+    quantity = _quantity(what, _check.rational(activity, "activity"))
+    if what in ("independent-sets", "independence-polynomial", "chromatic-polynomial"):
         if weight is not None and weight is not NOT_SAID:
             raise ValueError(f"`weight` must be None for {what.replace('-', ' ')}, got {weight!r}")
     elif what == "tutte-polynomial":
@@ -279,7 +290,7 @@ def estimate_cost(
         graph, unit, _ = laid(graph, weight)
     counted = "matchings by size" if what == "matchings" and unit != 1 else what
     try:
-        return _estimate(graph, counted, order, job)
+        return _estimate(graph, counted, quantity, order, job)
     except TooLargeError as refused:
         if memory_limit is not None:
             if refused.limit in (0, job.memory_limit):
@@ -287,13 +298,26 @@ def estimate_cost(
             # Kernels of lattices have a limit of their own, where their states can no longer be numbered.
             message = str(refused).replace(f"the limit is {refused.limit}", f"the limit is {job.memory_limit}")
             raise TooLargeError(message, refused.needed, job.memory_limit) from None
-        return _estimate(graph, counted, order, Job(threads=threads, memory_limit=_check.MOST_MEMORY))
+        return _estimate(graph, counted, quantity, order, Job(threads=threads, memory_limit=_check.MOST_MEMORY))
 
 
-def _estimate(graph: "GraphLike", what: str, order: Order, job: Job) -> CostEstimate:
-    """Forecast a count within the memory of a job."""
+#: What is asked of independent sets: their number, their polynomial, or `Z` at an activity.
+_Quantity: TypeAlias = str | tuple[int, int]
+
+
+def _quantity(what: str, activity: Fraction) -> _Quantity | None:
+    """Return what is asked of independent sets; None where it is of something else."""
     if what == "independent-sets":
-        return _of_this_host(as_problem(graph, order), job)
+        return "count" if activity == 1 else activity.as_integer_ratio()
+    if activity != 1:
+        raise ValueError(f"`activity` must be left out for {what.replace('-', ' ')}, got {activity}")
+    return "polynomial" if what == "independence-polynomial" else None
+
+
+def _estimate(graph: "GraphLike", what: str, quantity: _Quantity | None, order: Order, job: Job) -> CostEstimate:
+    """Forecast a count within the memory of a job."""
+    if quantity is not None:
+        return _of_this_host(as_problem(graph, order), quantity, job)
     try:
         plan, planning = _timed(lambda: _PLANS[what](graph, order, job.memory_limit))
     except ValueError as reason:
@@ -334,17 +358,17 @@ _PLANNED, _TRIED, _TRIED_BYTES = 0.25, 0.2, 1 << 27
 _TAKEN: dict[tuple[object, ...], tuple[float, float]] = {}
 
 
-def _of_this_host(problem: Problem, job: Job) -> CostEstimate:
-    """Forecast a count of independent sets: the first primes are begun on one thread, and done where that is short."""
-    forecasts, undisturbed = _timed(lambda: _core.estimate_cost(problem, job))
+def _of_this_host(problem: Problem, quantity: _Quantity, job: Job) -> CostEstimate:
+    """Forecast what is asked of independent sets: the first primes are begun on one thread, or done if that is short."""
+    forecasts, undisturbed = _timed(lambda: _core.estimate_cost(problem, quantity, job))
     planning, (primes, held, forecast) = min(forecasts.pop("planning"), undisturbed), forecasts.pop("trial")
     cost = CostEstimate(**forecasts)
     factor = 1.0
     if forecast > 0 and planning <= _PLANNED and _may_be_tried(held, job.memory_limit):
-        key = (cost.engine, cost.states, primes, forecast)
+        key = (cost.engine, cost.states, quantity, primes, forecast)
         if key not in _TAKEN:
             alone = Job(threads=1, memory_limit=job.memory_limit)
-            plan, planning = _timed(lambda: _core.plan_independent_sets(problem, "count", alone))
+            plan, planning = _timed(lambda: _core.plan_independent_sets(problem, quantity, alone))
             if len(_TAKEN) > 1000:
                 _TAKEN.clear()
             taken = _tried(plan, primes, job.memory_limit) * plan.parts / forecast

@@ -4,7 +4,7 @@ use super::count::{IndependentSetMethod, IndependentSets, Quantity};
 use super::{Engine, Problem};
 use crate::Result;
 use crate::counting::evaluation::{self, GRAIN, Options};
-use crate::counting::exact::Plan;
+use crate::counting::exact::{Modular, Plan};
 use crate::counting::graph_sums::integers::INTEGERS;
 use crate::counting::transfer::{Transfer, lanes_for};
 use crate::monitor::Monitor;
@@ -43,17 +43,24 @@ struct Residues {
     seconds: f64,
 }
 
-/// Forecasts [`count_independent_sets`] without starting it.
+/// Forecasts what is asked of independent sets, without starting it.
 ///
 /// # Errors
 /// As [`super::count_independent_sets`]; a memory limit that is too small is an error here too.
-pub fn estimate_cost(problem: &Problem, options: &Options, monitor: &mut dyn Monitor) -> Result<Cost> {
+pub fn estimate_cost(
+    problem: &Problem,
+    quantity: Quantity,
+    options: &Options,
+    monitor: &mut dyn Monitor,
+) -> Result<Cost> {
     let start = Instant::now();
-    let plan = Plan::new(IndependentSets::new(problem.clone(), Quantity::Count, None, options, monitor)?, monitor)?;
+    let plan = Plan::new(IndependentSets::new(problem.clone(), quantity, None, options, monitor)?, monitor)?;
     let planning = start.elapsed().as_secs_f64();
     let (sets, primes) = (plan.quantity(), plan.primes());
     let (engine, states, tried) = match sets.method() {
-        IndependentSetMethod::Engine(engine) => (engine.name(), engine.len(), primes.len().min(8)),
+        IndependentSetMethod::Engine(engine) => {
+            (engine.name(), engine.len(), primes.len().min(8_usize.div_ceil(sets.values())))
+        }
         IndependentSetMethod::Reflection(reflection) => ("square reflection", reflection.len(), 1),
         IndependentSetMethod::Integers(tree) => (INTEGERS, tree.states(), 0),
         IndependentSetMethod::Known { .. } => ("branching", 1, 0),
@@ -76,10 +83,11 @@ pub fn estimate_cost(problem: &Problem, options: &Options, monitor: &mut dyn Mon
 
 impl Residues {
     fn new(sets: &IndependentSets, primes: &[Modulus], options: &Options) -> Result<Self> {
+        let points = primes.len() * sets.values();
         let engine = match sets.method() {
             IndependentSetMethod::Engine(engine) => engine,
             IndependentSetMethod::Reflection(reflection) => {
-                let (bytes, swept, seconds) = reflection.forecast(primes.len(), options)?;
+                let (bytes, swept, seconds) = reflection.forecast(points, options)?;
                 return Ok(Self { lanes: 1, bytes, additions: reflection.additions() * swept as f64, seconds });
             }
             IndependentSetMethod::Integers(tree) => {
@@ -97,8 +105,8 @@ impl Residues {
             let seconds = work * half.time * rate / options.threads as f64;
             return Ok(Self { lanes, bytes: half.bytes, additions: work * lanes as f64, seconds });
         }
-        let layout = evaluation::layout(engine, primes.len(), options)?;
-        let (full, rest) = (primes.len() / layout.lanes, primes.len() % layout.lanes);
+        let layout = evaluation::layout(engine, points, options)?;
+        let (full, rest) = (points / layout.lanes, points % layout.lanes);
         let rest = if rest == 0 { 0 } else { lanes_for(rest).min(layout.lanes) };
         let time =
             (full * layout.lanes) as f64 * evaluation::narrow(layout.lanes) + rest as f64 * evaluation::narrow(rest);
