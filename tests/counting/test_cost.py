@@ -237,6 +237,16 @@ def test_a_polynomial_has_the_memory_of_a_count_and_the_work_of_all_its_points()
         estimate_cost(lattices.square(60, 60), "independence-polynomial", memory_limit=10**9)
 
 
+def test_a_graph_in_an_order_that_needs_much_memory_is_forecast_at_once():
+    # In the memory of a bound's pieces its engine adds up many sums, which took half as long as the count.
+    torus = lattices.square(16, 16, "torus")
+    start = time.process_time()
+    cost = estimate_cost(torus, order=range(256), threads=1)
+    assert time.process_time() - start < 1.0
+    assert cost.states > 10**7
+    assert math.prod(primes(cost.primes)[:-1]) > count_independent_sets(torus)
+
+
 def test_the_parts_of_the_forecast_belong_together():
     lattice = lattices.kagome(20, 20)
     cost = estimate_cost(lattice, "spanning-trees", threads=2)

@@ -7,6 +7,7 @@
 //! Source: N. Higham (2002), Accuracy and Stability of Numerical Algorithms, 2nd ed., lemma 3.1.
 
 use super::{Boundary, Engine, Problem};
+use crate::counting::evaluation::work;
 use crate::counting::graph_sums::planner::Planner;
 use crate::counting::transfer::{Transfer, Weight, evaluate};
 use crate::monitor::Progress;
@@ -65,7 +66,8 @@ fn evaluated(problem: &Problem, activity: f64, free: f64, planner: &Planner<'_>)
         Err(_) => return Ok(None),
         Ok(engine) => engine,
     };
-    if engine.len() > STATES {
+    // In little memory an engine may add up many sums: then pieces are less work.
+    if engine.len() > STATES || work(&engine) > STATES as u64 * problem.vertices() as u64 {
         return Ok(None);
     }
     let value = evaluate(&engine, &Weight::new(F64, activity), &Progress::default())?;
