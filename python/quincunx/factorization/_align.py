@@ -26,8 +26,7 @@ def best_order(tables: list[Floats], reference: list[Floats]) -> npt.NDArray[np.
 def _correlations(one: Floats, other: Floats) -> Floats:
     """Return the correlation of each column of a table with each of another; 0 where a column does not vary."""
     first, second = (_standardized(table) for table in (one, other))
-    found: Floats = first.T @ second
-    return found
+    return first.T @ second
 
 
 def _standardized(table: Floats) -> Floats:

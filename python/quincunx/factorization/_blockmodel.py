@@ -194,5 +194,4 @@ class PoissonBlockmodel(InSample):
     def components_(self) -> Floats:
         """What a unit of membership adds to the rates towards each actor."""
         self._lazily()
-        components: Floats = self.interaction_ @ self.embedding_.T
-        return components
+        return self.interaction_ @ self.embedding_.T

@@ -283,8 +283,7 @@ class PoissonDynamics(InSample):
         return components
 
     def _axis_factor(self, axis: int) -> Floats:
-        factor: Floats = self.factors_[axis - 1] if axis else self.embedding_
-        return factor
+        return self.factors_[axis - 1] if axis else self.embedding_
 
     def forecast(self, steps: int) -> Forecast:
         """Return the posterior predictive law of the counts at times after the last.

@@ -25,8 +25,7 @@ class InSample(CountFactorization):
         ndarray of float64, shape (n_rows, n_components)
             A copy of `embedding_`.
         """
-        embedding: Floats = self.fit(released, y, **how).embedding_.copy()
-        return embedding
+        return self.fit(released, y, **how).embedding_.copy()
 
     def score(self, released: Counts, y: object = None, *, alpha: Given = None, mask: Given = None) -> float:
         """Return the mean log-likelihood per observed cell of another release of the same rows, at `rates_`.

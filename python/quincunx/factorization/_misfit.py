@@ -252,8 +252,7 @@ def _margins(sums: tuple[Floats, Floats], shape: tuple[int, ...]) -> list[tuple[
 
 def noise_variances(data: Data) -> Floats:
     """Return the variance of the noise, of the shape of the ratios."""
-    found: Floats = 2 * data.alpha / (1 - data.alpha) ** 2
-    return found
+    return 2 * data.alpha / (1 - data.alpha) ** 2
 
 
 def _looked_at(data: Data, share: float) -> npt.NDArray[np.intp]:

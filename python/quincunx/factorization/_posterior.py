@@ -60,8 +60,7 @@ class Posterior(inference.Posterior[Problem]):
         if not self.sampled:
             return variable.shown(self._points()[0])
         draws = [run.draws[at][: self.n_draws] for run in self.with_draws]
-        mean: Floats = np.asarray(variable.shown(np.concatenate(draws)).mean(axis=0))
-        return mean
+        return np.asarray(variable.shown(np.concatenate(draws)).mean(axis=0))
 
     def priors(self) -> list[tuple[Floats, Floats]]:
         """Return shapes and rates of all priors as the core takes them; posterior means where they are learnt.

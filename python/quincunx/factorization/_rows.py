@@ -38,8 +38,7 @@ def infer_rows(data: Data, components: Floats, prior: Laws, shapes: Shapes | Non
     known = np.ascontiguousarray(np.maximum(components.T, 1e-200))
     priors = [(prior[0].reshape(-1), prior[1].reshape(-1)), (np.ones(1), np.ones(1))]
     shape, rate = laws_of_rows(table, (np.full(known.shape, _KNOWN), _KNOWN / known), priors, shapes, threads=threads)
-    found: Floats = shape / rate
-    return found
+    return shape / rate
 
 
 def laws_of_rows(

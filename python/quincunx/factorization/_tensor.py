@@ -234,8 +234,7 @@ class PoissonTensorFactorization(RowTransformer):
         return int(self._posterior.problem.layout.factors[0].name == "weights")
 
     def _axis_factor(self, axis: int) -> Floats:
-        factor: Floats = self.factors_[axis]
-        return factor
+        return self.factors_[axis]
 
     @property
     def components_(self) -> Floats:

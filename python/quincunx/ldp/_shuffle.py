@@ -40,8 +40,7 @@ def _remainder(x: _Long) -> _Array:
     for numerator, denominator in reversed(_SERIES):
         series = series / large**2 + np.longdouble(numerator) / denominator
     found = series / large + np.log(_TWO_PI * large) / 2
-    remainders: _Array = np.where(x < 32, _REMAINDERS[np.minimum(x, 31).astype(np.int64)], found)
-    return remainders
+    return np.where(x < 32, _REMAINDERS[np.minimum(x, 31).astype(np.int64)], found)
 
 
 def _deviance(x: _Array, mean: _Long) -> _Array:
@@ -52,8 +51,7 @@ def _deviance(x: _Array, mean: _Long) -> _Array:
     for j in range(12, 0, -1):  # a tenth to the power of 26 is cut
         series = (series + np.longdouble(1) / (2 * j + 1)) * square
     plain = x * np.log(np.maximum(x, 1) / np.maximum(mean, _TINY)) + (mean - x)
-    deviance: _Array = np.where(np.abs(v) < 0.1, (x - mean) * v + 2 * x * v * series, plain)
-    return deviance
+    return np.where(np.abs(v) < 0.1, (x - mean) * v + 2 * x * v * series, plain)
 
 
 def _log_mass(k: _Array, n: _Long, mean: _Long, rest: _Long) -> tuple[_Array, _Array]:
