@@ -1,6 +1,5 @@
 """What ArviZ is given and makes of it: pointwise likelihoods, predictions, aligned components, summaries and plots."""
 
-import io
 import pickle
 
 import matplotlib
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.base import clone
+from tests.saved import reread
 from tests.statistics import assert_discrete_fit
 
 from quincunx import _check
@@ -154,10 +154,7 @@ def test_aligned_chains_agree_on_components(arviz_stats):
     np.testing.assert_allclose(
         model.draws_["embedding"] @ model.draws_["components"], draws["embedding"] @ draws["components"]
     )
-    file = io.BytesIO()
-    model.save(file)
-    file.seek(0)
-    for copy in (type(model).load(file), pickle.loads(pickle.dumps(model))):
+    for copy in (reread(model), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(copy.draws_["embedding"], model.draws_["embedding"])
         np.testing.assert_array_equal(copy.embedding_, model.embedding_)
     each = model.align(each_draw=True).draws_

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse
 import xarray as xr
 from sklearn.base import clone
+from tests.saved import reread
 
 from quincunx.factorization import PoissonBlockmodel, PoissonFactorization, PoissonTensorFactorization
 from quincunx.privacy import Release, privatize
@@ -25,13 +26,6 @@ NETWORK = RNG.poisson(1.0, (8, 8)) * (1 - np.eye(8, dtype=int))
 NAMES = list("ABCDEFGH")
 
 
-def saved(model):
-    file = io.BytesIO()
-    model.save(file)
-    file.seek(0)
-    return type(model).load(file)
-
-
 @pytest.mark.parametrize("kind", ["release", "release from a file", "frame", "data array"])
 def test_a_fit_knows_rows_and_columns(kind):
     released = privatize(FRAME, epsilon=1.0, insecure_seed=1)
@@ -45,7 +39,7 @@ def test_a_fit_knows_rows_and_columns(kind):
         released = xr.DataArray(released.to_pandas())
     model = PoissonFactorization(2, **SHORT).fit(released, alpha=None if "release" in kind else 0.36)
     assert model.feature_names_in_.tolist() == WORDS
-    for fitted in (model, saved(model)):
+    for fitted in (model, reread(model)):
         posterior = fitted.to_datatree()["posterior"]
         assert posterior["observation"].values.tolist() == PEOPLE
         assert posterior["feature"].values.tolist() == WORDS

@@ -1,6 +1,5 @@
 """Runs of the estimators: the same bits wherever and in how many parts they run, stops that keep what is, files."""
 
-import io
 import json
 import multiprocessing
 import signal
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from tests.interrupts import uncollected
+from tests.saved import reread
 
 from quincunx import errors
 from quincunx.factorization import (
@@ -129,10 +129,7 @@ def test_an_ascent_ends_at_the_same_iteration_in_however_many_parts():
 @each_model
 def test_models_come_back_from_files(model, released):
     fitted = clone(model).set_params(prior_shape=0.5).fit(released, mask=np.asarray(released) > 3)
-    file = io.BytesIO()
-    fitted.save(file)
-    file.seek(0)
-    loaded = type(model).load(file)
+    loaded = reread(fitted)
     assert_same(loaded, fitted)
     np.testing.assert_array_equal(loaded.expected_counts_, fitted.expected_counts_)
     assert loaded.get_params() == fitted.get_params()

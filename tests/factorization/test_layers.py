@@ -1,6 +1,5 @@
 """Topics in layers: joint law, planted faults, known answers by quadrature, ranks of the truth, the estimator."""
 
-import io
 import re
 from functools import cache
 
@@ -9,6 +8,7 @@ import pytest
 from scipy import special, stats
 from sklearn.base import clone
 from tests.factorization.chains import assert_means, effective_size, holm, start_from, thinned
+from tests.saved import reread
 from tests.statistics import FALSE_ALARM
 
 from quincunx import _core
@@ -298,10 +298,7 @@ def test_runs_in_parts_by_files_and_on_threads_are_one_run():
     mask = np.random.default_rng(1).random(release.values.shape) < 0.1
     whole = clone(MODEL).set_params(threads=2).fit(release, mask=mask)
     part = clone(MODEL).set_params(threads=1, n_draws=5, warm_start=True).fit(release, mask=mask)
-    file = io.BytesIO()
-    part.save(file)
-    file.seek(0)
-    for found in (part, PoissonFactorization.load(file)):
+    for found in (part, reread(part)):
         found.set_params(n_draws=7).fit(release, mask=mask)
         for name, draws in whole.draws_.items():
             np.testing.assert_array_equal(found.draws_[name], draws)

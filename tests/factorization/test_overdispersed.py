@@ -8,7 +8,6 @@ changes. The last of them damage the model and want to see it fail.
 
 import csv
 import gzip
-import io
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy import special, stats
 from sklearn.base import clone
 from tests.factorization import reference
 from tests.factorization.chains import holm, of_no_change
+from tests.saved import reread
 
 from quincunx import _core
 from quincunx.errors import MisfitWarning
@@ -357,10 +357,7 @@ def test_threads_stops_and_files_do_not_show(dispersion, how, tmp_path):
 
 
 def test_numbers_of_numpy_are_kept_in_files():
-    file = io.BytesIO()
-    PoissonFactorization(2, **HOW, dispersion=np.float32(0.5)).fit(RELEASE).save(file)
-    file.seek(0)
-    assert PoissonFactorization.load(file).dispersion_ == 0.5
+    assert reread(PoissonFactorization(2, **HOW, dispersion=np.float32(0.5)).fit(RELEASE)).dispersion_ == 0.5
 
 
 @pytest.mark.parametrize("dispersion", DISPERSIONS)

@@ -1,7 +1,6 @@
 """Rows in several places: the same bits as in one process, whatever the method, and through the loss of a worker."""
 
 import functools
-import io
 import math
 import os
 import pathlib
@@ -11,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from tests.saved import reread
 
 from quincunx import _core
 from quincunx._inference import _shards
@@ -116,10 +116,7 @@ def test_a_fit_goes_on_with_other_shards_or_none_and_from_a_file():
     released = release(2.0)
     part = fitted("bessel with a mask", n_draws=2, client=2, warm_start=True)
     part.set_params(n_draws=3).fit(released, alpha=0.4, mask=MASK, client=5)
-    file = io.BytesIO()
-    part.save(file)
-    file.seek(0)
-    last = PoissonFactorization.load(file).set_params(n_draws=1, warm_start=True)
+    last = reread(part).set_params(n_draws=1, warm_start=True)
     assert_same_runs(last.fit(released, alpha=0.4, mask=MASK), whole)
 
 

@@ -3,7 +3,6 @@
 What all models share runs over them in the tables of the other files: laws, calibration, bits, iterations of an ascent.
 """
 
-import io
 import itertools
 import math
 import re
@@ -18,6 +17,7 @@ from tests.factorization import reference
 from tests.factorization.chains import METHODS, assert_means, batch_means, core_chain, holm, matrix
 from tests.factorization.test_joint_distribution import PROBLEMS, assert_same_law, describe, forward_states, stacked
 from tests.factorization.test_variational import core_ascent, drops, some_release
+from tests.saved import reread
 from tests.statistics import FALSE_ALARM
 
 from quincunx.factorization import PoissonFactorization, cross_validate
@@ -173,10 +173,7 @@ def test_runs_in_parts_by_files_and_on_threads_are_one_run(model):
     whole = clone(model).set_params(threads=2).fit(RELEASE, mask=MASK)
     assert_same(clone(model).set_params(threads=1).fit(RELEASE, mask=MASK), whole)
     part = clone(model).set_params(n_draws=5, max_iter=17, warm_start=True).fit(RELEASE, mask=MASK)
-    file = io.BytesIO()
-    part.save(file)
-    file.seek(0)
-    for found in (part, PoissonFactorization.load(file)):
+    for found in (part, reread(part)):
         assert_same(found.set_params(n_draws=7, max_iter=23).fit(RELEASE, mask=MASK), whole)
     other = np.where(MASK, 1000, np.asarray(RELEASE))
     assert_same(clone(model).fit(other, alpha=RELEASE.alpha, mask=MASK), whole)
@@ -245,10 +242,7 @@ def test_concentrations_and_priors_are_of_what_they_say():
     assert_same(same.fit(RELEASE), one)
     sure = np.array([[1e7], [3e7]]) * np.full(9, 1 / 9) * np.where(np.arange(9) < 3, 2.0, 0.5)
     sure = clone(CHAINS).set_params(topic_concentration=sure).fit(RELEASE)
-    file = io.BytesIO()
-    sure.save(file)
-    file.seek(0)
-    loaded = PoissonFactorization.load(file)
+    loaded = reread(sure)
     np.testing.assert_array_equal(loaded.topic_concentration, sure.topic_concentration)
     assert_same(loaded, sure)
     np.testing.assert_allclose(sure.topics_, np.tile(np.where(np.arange(9) < 3, 2 / 9, 0.5 / 9), (2, 1)), rtol=0.01)

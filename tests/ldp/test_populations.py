@@ -1,11 +1,11 @@
 """Groups with a common law that is learnt: densities against SciPy, posteriors against a grid, calibration."""
 
-import io
 import math
 
 import numpy as np
 import pytest
 from scipy import special, stats
+from tests.saved import reread
 
 from quincunx import ldp, privacy
 from quincunx.ldp.priors import Dirichlet, HalfNormal, LogNormal, Normal
@@ -182,10 +182,7 @@ def test_summaries_files_and_users_of_groups():
     for same in (ldp.BernoulliModel(**FEW).fit(summed), more):
         for u in np.random.default_rng(0).normal(size=(3, 5)):
             assert same.log_density(u)[0] == pytest.approx(model.log_density(u)[0], rel=1e-13)
-    file = io.BytesIO()
-    model.save(file)
-    file.seek(0)
-    loaded = ldp.BernoulliModel.load(file)
+    loaded = reread(model)
     assert loaded.summary() == model.summary()
     assert list(loaded.summary())[2:] == ["probability[a]", "probability[b]", "probability[c]"]
     tree = model.to_datatree()
@@ -244,10 +241,7 @@ def test_a_summary_of_groups_and_one_without_are_not_one_population():
 def test_asymmetric_and_log_normal_priors_have_conjugate_and_integrated_posteriors():
     shares = ldp.HistogramModel(priors={"theta": Dirichlet([4, 1, 1])}, **FEW).fit([0, 0, 1, 2])
     assert shares.posterior_mean_["theta"] == pytest.approx(np.array([6, 2, 2]) / 10, rel=1e-6)
-    file = io.BytesIO()
-    shares.save(file)
-    file.seek(0)
-    assert ldp.HistogramModel.load(file).priors == shares.priors
+    assert reread(shares).priors == shares.priors
     rates = ldp.PoissonModel(priors={"rate": LogNormal(0.5, 0.4)}).fit([3, 1, 2])
     log_rate = np.linspace(-3, 4, 4001)
     mass = np.exp(stats.norm(0.5, 0.4).logpdf(log_rate) + 6 * log_rate - 3 * np.exp(log_rate))

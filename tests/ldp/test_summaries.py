@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.saved import reread
 
 from quincunx import _core, ldp, privacy
 from quincunx.ldp import Summary, _command, _groups, statistics
@@ -161,10 +162,7 @@ def test_a_fit_goes_on_from_reports_from_a_file_and_anew():
     model, (reports,), _ = CASES["counts"]
     whole = copy.deepcopy(model).fit(model.summarize(reports))
     one = copy.deepcopy(model).fit(reports[:40])
-    file = io.BytesIO()
-    one.save(file)
-    file.seek(0)
-    for fitted in (one, ldp.PoissonModel.load(file)):
+    for fitted in (one, reread(one)):
         assert fitted.partial_fit(reports[40:]).posterior_mean_ == whole.posterior_mean_
     one.fit(reports[:10]).partial_fit(reports[10:])  # `fit` begins anew
     assert one.posterior_mean_ == whole.posterior_mean_

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.saved import reread
 
 from quincunx import factorization, ldp, privacy
 from quincunx.leakage import Channel
@@ -74,13 +75,6 @@ MECHANISMS = {
 }
 
 
-def written(release, form):
-    file = io.BytesIO()
-    release.save(file, format=form)
-    file.seek(0)
-    return Release.load(file)
-
-
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_release_carries_the_law_of_its_mechanism_to_disk_and_back(name):
     mechanism, x, _ = MECHANISMS[name]
@@ -88,7 +82,7 @@ def test_a_release_carries_the_law_of_its_mechanism_to_disk_and_back(name):
     assert release.noise == mechanism.noise == pickle.loads(pickle.dumps(mechanism)).noise
     assert release.mechanism == mechanism.noise.kind == name.split(" ")[0]
     for form in ("npz", "json", "csv"):
-        back = written(release, form)
+        back = reread(release, format=form)
         assert back == release
         assert back.noise == mechanism.noise
         assert hash(back.noise) == hash(mechanism.noise)
@@ -144,7 +138,7 @@ def test_a_file_whose_noise_is_not_known_is_refused_by_name():
 
 def test_a_release_without_its_noise_is_an_array_that_no_model_takes():
     release = Release([1.0, 2.0], privacy.PrivacyGuarantee(1.0))
-    assert written(release, "npz") == release
+    assert reread(release, format="npz") == release
     assert repr(release).startswith("Release(unknown")
     for fit in (ldp.GaussianModel().fit, factorization.PoissonFactorization(1).fit):
         with pytest.raises(ValueError, match="`released` must"):

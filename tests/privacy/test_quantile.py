@@ -1,6 +1,5 @@
 """Private quantiles: the loss and how far a neighbor moves it, the law of the choice, and what it guarantees."""
 
-import io
 import itertools
 import math
 from fractions import Fraction as F
@@ -9,6 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 from scipy import stats
+from tests.saved import reread
 from tests.statistics import FALSE_ALARM
 
 from quincunx.errors import TooLargeError
@@ -19,7 +19,6 @@ from quincunx.privacy import (
     DataMetric,
     NoGuarantee,
     PrivacyGuarantee,
-    Release,
     ReplaceOne,
     quantile,
 )
@@ -189,10 +188,7 @@ def test_a_release_keeps_its_law_and_says_what_it_is(form, bounds):
     assert release.guarantee.numerics == "insecure"
     assert (release.mechanism, release.noise.q) == ("quantile", F(1, 10))
     assert release.protects == "one record replaced by any other"
-    file = io.BytesIO()
-    release.save(file, format=form)
-    file.seek(0)
-    read = Release.load(file)
+    read = reread(release, format=form)
     assert read == release
     assert np.array_equal(read.noise.grid, release.noise.grid)
 

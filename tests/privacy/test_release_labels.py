@@ -1,7 +1,6 @@
 """What labelled tables, sparse arrays and networks become: releases that keep the names of their rows and columns."""
 
 import datetime
-import io
 import json
 
 import networkx as nx
@@ -10,6 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 import xarray as xr
+from tests.saved import reread
 
 from quincunx import _tables
 from quincunx.errors import TooLargeError
@@ -33,13 +33,6 @@ def table():
     return pd.DataFrame({"tea": [3, 1], "coffee": [0, 7], "milk": [2, 2]}, index=index)
 
 
-def saved(release):
-    file = io.BytesIO()
-    release.save(file)
-    file.seek(0)
-    return Release.load(file)
-
-
 def test_a_release_of_a_data_frame_keeps_index_and_columns(table):
     release = privatize(table, epsilon=1.0, insecure_seed=1)
     assert (release.index, release.columns) == (("Ann", "Bob"), ("tea", "coffee", "milk"))
@@ -48,8 +41,8 @@ def test_a_release_of_a_data_frame_keeps_index_and_columns(table):
     pd.testing.assert_index_equal(frame.index, table.index)
     assert frame.columns.tolist() == table.columns.tolist()
     assert "person" in release._repr_html_()
-    assert saved(release) == release
-    assert saved(release).to_pandas().equals(frame)
+    assert reread(release) == release
+    assert reread(release).to_pandas().equals(frame)
 
 
 def test_labels_are_part_of_what_makes_releases_equal(table):
@@ -84,14 +77,14 @@ def test_labels_of_all_kinds_come_back_from_a_file(index):
     release = privatize(pd.Series([1, 2, 3], index=index), epsilon=1.0)
     assert release.to_pandas().index.tolist() == index.tolist()
     assert release.to_pandas().index.names == index.names
-    loaded = saved(release)
+    loaded = reread(release)
     assert loaded == release
     assert loaded.to_pandas().index.tolist() == index.tolist()
 
 
 def test_labels_without_a_form_in_json_become_strings_in_a_file():
     index = pd.Index([frozenset({1}), float("nan")], dtype=object)
-    assert saved(privatize(pd.Series([1, 2], index=index), epsilon=1.0)).index == ("frozenset({1})", "nan")
+    assert reread(privatize(pd.Series([1, 2], index=index), epsilon=1.0)).index == ("frozenset({1})", "nan")
 
 
 def test_nullable_columns_of_pandas_are_counts(table):
@@ -110,7 +103,7 @@ def test_a_data_array_keeps_dims_and_coordinates():
     assert [axis.name for axis in release.axes_] == ["city", "month", "sex"]
     assert release.index == ("Rome", "Oslo")
     assert release.columns is None
-    assert saved(release) == release
+    assert reread(release) == release
     with pytest.raises(ValueError, match="one or two axes"):
         release.to_pandas()
 
@@ -139,7 +132,7 @@ def test_masks_and_levels_keep_labels(table):
     release = privatize(table, epsilon=1.0).masked(np.eye(2, 3, dtype=bool))
     assert release.columns == ("tea", "coffee", "milk")
     assert np.isnan(release.to_pandas().to_numpy()[0, 0])
-    assert saved(release) == release
+    assert reread(release) == release
     assert privatize(table, epsilon=[[1.0], [2.0]]).index == ("Ann", "Bob")
     assert privatize(table, epsilon=1.0, record_bound=5).index == ("Ann", "Bob")
 
@@ -247,8 +240,8 @@ def test_neighbors_with_a_new_label_have_the_same_axes_on_a_declared_domain(make
         assert release.protects in repr(release)
         assert release.protects in release._repr_html_()
     for release in (*found, *bare):
-        assert saved(release) == release
-        assert saved(release).protects == release.protects
+        assert reread(release) == release
+        assert reread(release).protects == release.protects
 
 
 def test_cells_come_to_their_place_in_the_domain():

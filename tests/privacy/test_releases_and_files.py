@@ -14,6 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.saved import reread
 
 from quincunx.errors import TooLargeError
 from quincunx.privacy import (
@@ -52,10 +53,7 @@ def test_a_saved_release_comes_back_equal_without_pickle(release, tmp_path):
     assert Release.load(str(path)).guarantee == release.guarantee
     with np.load(path, allow_pickle=False) as arrays:
         assert sorted(arrays) == ["release", "values"]
-    file = io.BytesIO()
-    release.save(file)
-    file.seek(0)
-    assert Release.load(file) == release
+    assert reread(release) == release
     assert pickle.loads(pickle.dumps(release)) == release
 
 
