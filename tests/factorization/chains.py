@@ -99,6 +99,21 @@ def thinned(chain, counts, factors, repetition, warm, draws, thin):
     return chain.take()["draws"]
 
 
+def assert_same_runs(one, other):
+    """Compare all that two fits drew and all that they would continue from, bit for bit."""
+    for run, same in zip(one._posterior.runs, other._posterior.runs, strict=True):
+        assert (run.key, run.iteration, run.converged) == (same.key, same.iteration, same.converged)
+        np.testing.assert_array_equal(run.kept, same.kept)
+        for group in ("state", "draw_statistics", "step_statistics"):
+            mine, theirs = getattr(run, group), getattr(same, group)
+            assert mine.keys() == theirs.keys()
+            for name, values in mine.items():
+                np.testing.assert_array_equal(values, theirs[name], err_msg=name)
+                assert values.dtype == theirs[name].dtype
+        for draws, others in zip(run.draws, same.draws, strict=True):
+            np.testing.assert_array_equal(draws, others)
+
+
 def network(kind, actors, communities, priors, hidden=None):
     return reference.Model(kind, (actors,), communities, priors, hidden)
 

@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tests.factorization.chains import assert_same_runs
 from tests.interrupts import uncollected
 
 from quincunx.errors import CheckpointError
@@ -60,18 +61,6 @@ def file(tmp_path):
     return tmp_path / "state.npz"
 
 
-def assert_same(one, other):
-    for run, same in zip(one._posterior.runs, other._posterior.runs, strict=True):
-        assert (run.key, run.iteration, run.converged) == (same.key, same.iteration, same.converged)
-        for group in ("state", "draw_statistics", "step_statistics"):
-            arrays, others = getattr(run, group), getattr(same, group)
-            assert arrays.keys() == others.keys()
-            assert [name for name in arrays if not np.array_equal(arrays[name], others[name])] == []
-        np.testing.assert_array_equal(run.kept, same.kept)
-        for draws, others in zip(run.draws, same.draws, strict=True):
-            np.testing.assert_array_equal(draws, others)
-
-
 def stopped_after(calls):
     """Stop after so many sweeps; or calls of a progress function, which go by the time."""
     left = iter(range(calls))
@@ -100,7 +89,7 @@ def test_a_fit_stopped_again_and_again_draws_the_same(name, file):
             stops += 1
             assert file.exists()
     assert stops
-    assert_same(fit, whole)
+    assert_same_runs(fit, whole)
     assert list(file.parent.iterdir()) == []
 
 
@@ -109,7 +98,7 @@ def test_tasks_of_an_executor_are_as_short_as_asked_and_do_not_show(name, file):
     model, data = FITS[name]
     with ThreadPoolExecutor(2) as pool:
         fit = clone(model).fit(data, checkpoint=file, checkpoint_interval=0.002, executor=pool)
-    assert_same(fit, clone(model).fit(data))
+    assert_same_runs(fit, clone(model).fit(data))
     assert not file.exists()
 
 
@@ -123,7 +112,7 @@ def test_a_fit_goes_on_elsewhere(file):
         clone(model).set_params(progress=stopped_after(0)).fit(DATA, checkpoint=file, executor=pool)
     with np.load(file) as kept:
         assert any(json.loads(str(kept["checkpoint"]))["ended"])
-    assert_same(clone(model).set_params(threads=1).fit(DATA, checkpoint=file), whole)
+    assert_same_runs(clone(model).set_params(threads=1).fit(DATA, checkpoint=file), whole)
 
 
 KILLED = """
@@ -181,7 +170,7 @@ def test_a_stop_in_the_warm_up_is_kept_though_the_estimator_is_not_fitted(file):
     with pytest.raises(Enough):
         fit.fit(DATA, checkpoint=file)
     assert not hasattr(fit, "components_")
-    assert_same(fit.set_params(callback=None).fit(DATA, checkpoint=file), whole)
+    assert_same_runs(fit.set_params(callback=None).fit(DATA, checkpoint=file), whole)
 
 
 def test_a_warm_start_is_kept_too(file):
@@ -192,7 +181,7 @@ def test_a_warm_start_is_kept_too(file):
     with pytest.raises(Enough):
         first.set_params(n_draws=30, warm_start=True, callback=stopped_after(5)).fit(DATA, checkpoint=file)
     again = PoissonFactorization.load(path).set_params(n_draws=30, warm_start=True)
-    assert_same(again.fit(DATA, checkpoint=file), whole)
+    assert_same_runs(again.fit(DATA, checkpoint=file), whole)
 
 
 def test_randomness_that_nobody_chose_is_that_of_the_file(file):
@@ -242,7 +231,7 @@ def test_other_data_are_refused(kept):
 
 def test_what_does_not_decide_the_draws_may_change(kept):
     whole = clone(MODEL).fit(DATA)
-    assert_same(clone(MODEL).set_params(threads=1, progress=lambda *_: None).fit(DATA, checkpoint=kept), whole)
+    assert_same_runs(clone(MODEL).set_params(threads=1, progress=lambda *_: None).fit(DATA, checkpoint=kept), whole)
 
 
 def rewritten(path, change):
@@ -330,7 +319,7 @@ def test_a_disk_that_fills_up_ends_no_fit(file, monkeypatch):
     with pytest.warns(RuntimeWarning, match=r"state.npz: cannot be written: .*No space left"):
         fit = clone(MODEL).fit(DATA, checkpoint=file, checkpoint_interval=0)
     monkeypatch.undo()
-    assert_same(fit, clone(MODEL).fit(DATA))
+    assert_same_runs(fit, clone(MODEL).fit(DATA))
     assert list(file.parent.iterdir()) == []
 
 

@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from tests.factorization.chains import assert_same_runs
 from tests.saved import reread
 
 from quincunx import _core
@@ -49,21 +50,6 @@ def release(mean, alpha=0.4, *, seed=1):
 
 MASK = np.random.default_rng(4).random((ROWS, COLS)) < 0.2
 MASK[300], MASK[:, 5] = True, True  # a row and a column of which nothing is known
-
-
-def assert_same_runs(one, other):
-    """Compare all that two fits drew and all that they would continue from, bit for bit."""
-    for run, same in zip(one._posterior.runs, other._posterior.runs, strict=True):
-        assert (run.key, run.iteration) == (same.key, same.iteration)
-        np.testing.assert_array_equal(run.kept, same.kept)
-        for group in ("state", "draw_statistics", "step_statistics"):
-            mine, theirs = getattr(run, group), getattr(same, group)
-            assert mine.keys() == theirs.keys()
-            for name, values in mine.items():
-                np.testing.assert_array_equal(values, theirs[name], err_msg=name)
-                assert values.dtype == theirs[name].dtype
-        for draws, others in zip(run.draws, same.draws, strict=True):
-            np.testing.assert_array_equal(draws, others)
 
 
 CASES = {

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from tests.factorization.chains import assert_same_runs
 from tests.factorization.test_sharded import CASES, HOW, WIDTH, release
 
 from quincunx._inference import _shards
@@ -27,12 +28,7 @@ def fitted(case, *, client=None, **how):
 def test_the_number_of_shards_does_not_show(case):
     one, whole = fitted(case, client=1), fitted(case)
     for number in (2, 5):
-        other = fitted(case, client=number)
-        for run, same in zip(one._posterior.runs, other._posterior.runs, strict=True):
-            np.testing.assert_array_equal(run.elbo, same.elbo)
-            assert run.state.keys() == same.state.keys()
-            for name, values in run.state.items():
-                np.testing.assert_array_equal(values, same.state[name], err_msg=name)
+        assert_same_runs(one, fitted(case, client=number))
     for run, same in zip(one._posterior.runs, whole._posterior.runs, strict=True):
         np.testing.assert_allclose(run.elbo, same.elbo, rtol=1e-11)
         for name in run.state:
@@ -75,10 +71,7 @@ def test_lost_shards_do_not_show(case, lost, monkeypatch):
     found = fitted(case, client=3, n_chains=2)
     assert Losing.calls > max(lost)
     monkeypatch.undo()
-    for run, same in zip(found._posterior.runs, fitted(case, client=1, n_chains=2)._posterior.runs, strict=True):
-        np.testing.assert_array_equal(run.elbo, same.elbo)
-        for name, values in run.state.items():
-            np.testing.assert_array_equal(values, same.state[name], err_msg=name)
+    assert_same_runs(found, fitted(case, client=1, n_chains=2))
 
 
 @pytest.mark.parametrize("kept", [False, True])
@@ -112,9 +105,7 @@ def test_an_interrupt_between_iterations_and_in_one_leaves_what_had_ended(kept, 
         model.fit(release(3.0), client=5, **how)
     assert None in heard
     model.set_params(progress=None).fit(release(3.0), client=3, **how)
-    for run, same in zip(model._posterior.runs, whole._posterior.runs, strict=True):
-        np.testing.assert_array_equal(run.elbo, same.elbo)
-        np.testing.assert_array_equal(run.state["shape_0"], same.state["shape_0"])
+    assert_same_runs(model, whole)
 
 
 @pytest.mark.parametrize("how", [{"inference": "svi"}, {"method": "bessel-mean"}], ids=repr)
