@@ -10,15 +10,16 @@ from quincunx import _core
 METHODS = ("collapsed", "event", "split", "bessel")
 
 
+def counts_of(released, alpha, hidden=None):
+    """Return the core's form of a release; `alpha` is a number or has its shape, as has what is hidden."""
+    flat, columns = np.ascontiguousarray(released, dtype=np.int64).ravel(), np.shape(released)[-1]
+    mask = None if hidden is None else np.ascontiguousarray(hidden, dtype=np.uint8).ravel()
+    ratios = np.ascontiguousarray(np.ravel(alpha), dtype=np.float64)
+    return _core.ReleasedCounts(flat, flat.size // columns, columns, ratios, mask)
+
+
 def released_counts(model, released, alpha):
-    """Return the core's form of a release; `alpha` is a number or has the shape of the table."""
-    hidden = None if model.hidden is None else np.ascontiguousarray(model.hidden, dtype=np.uint8).ravel()
-    return _core.ReleasedCounts(
-        np.ascontiguousarray(released, dtype=np.int64).ravel(),
-        *model.shape,
-        np.ascontiguousarray(np.ravel(alpha), dtype=np.float64),
-        hidden,
-    )
+    return counts_of(np.reshape(released, model.shape), alpha, model.hidden)
 
 
 def flat_priors(model):
@@ -88,15 +89,57 @@ def of_no_change(changes):
     return 2 * stats.norm.sf(np.abs(z))
 
 
+def of_same_law(before, after):
+    """Return how likely the distances of functions of two samples are, after Kolmogorov and Smirnov, and the worst."""
+    found = {name: stats.ks_2samp(before[name], after[name]).pvalue for name in before}
+    worst = min(found, key=found.get)
+    print(f"least p times number {found[worst] * len(found):.2g} ({worst})")
+    return np.array(list(found.values())), worst
+
+
+def by_function(rows):
+    """Return the values of each function in rows that have all of them."""
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
 def thinned(chain, counts, factors, repetition, warm, draws, thin):
-    """Return draws of a chain given counts, each `thin` iterations after the one before, from factors on."""
+    """Return what a chain keeps given counts, each `thin` iterations after the one before, from factors on."""
     chain.set_counts(counts)
     start_from(chain, factors)
+    # Iterations are numbered over the chain's life: this begins a repetition at a multiple of `thin`.
     chain.iteration = repetition * (draws + warm) * thin
     chain.run(warm * thin, 0, 1)
     chain.take()
     chain.run(draws * thin, thin, 1)
-    return chain.take()["draws"]
+    return chain.take()
+
+
+def ranks_of_truths(chain, drawn, released, functions, rng, thin):
+    """Return the ranks of functions of 160 draws of a model among 31 nearly independent draws of the chain each.
+
+    `drawn` draws factors, from which the chain starts as well, and `released` counts given factors.
+    """
+    ranks, sizes, draws = {}, [], 31
+    for repetition in range(160):
+        truth = drawn()
+        given = thinned(chain, released(truth), drawn(), repetition, warm=10, draws=draws, thin=thin)["draws"]
+        ours = [functions([factor[draw] for factor in given]) for draw in range(draws)]
+        for name, value in functions(truth).items():
+            values = np.array([row[name] for row in ours])
+            ties = (values == value).sum()  # what is below the least double is all the same
+            ranks.setdefault(name, []).append((values < value).sum() + rng.integers(ties + 1))
+        sizes.append(effective_size(np.array([list(row.values()) for row in ours])))
+    assert np.median(sizes, axis=0).min() > draws / 2
+    return ranks
+
+
+def assert_uniform(ranks, draws=31, what=""):
+    """Assert that ranks of functions among so many draws are uniform: chi-square on 8 bins, Holm's procedure."""
+    bins = {name: np.bincount(np.array(values) * 8 // (draws + 1), minlength=8) for name, values in ranks.items()}
+    found = {name: stats.chisquare(counts).pvalue for name, counts in bins.items()}
+    least = min(found, key=found.get)
+    print(f"{what}: least probability {found[least]:.2g} of {len(found)} ({least})")
+    assert not holm(list(found.values())), f"{what}: {found}, {bins[least]}"
 
 
 def assert_same_runs(one, other):

@@ -11,17 +11,15 @@ The short version (160 repetitions, 63 draws) sees a posterior whose spread is w
 
 import numpy as np
 import pytest
-from scipy import stats
 from tests.factorization.chains import (
     METHODS,
+    assert_uniform,
     core_chain,
     effective_size,
-    holm,
     released_counts,
     small_problems,
-    start_from,
+    thinned,
 )
-from tests.statistics import FALSE_ALARM
 
 from quincunx import _core
 
@@ -58,14 +56,7 @@ def ranks(name, method, repetitions, draws, thin, warm):
         data = released_counts(model, counts + plus - minus, alpha)
         if chain is None:
             chain = core_chain(model, counts + plus - minus, alpha, method, key=(2, 71))
-        chain.set_counts(data)
-        start_from(chain, model.draw_factors(rng))
-        # Sweeps are numbered over the chain's life: this begins a repetition at a multiple of `thin`.
-        chain.iteration = repetition * (draws + warm) * thin
-        chain.run(warm * thin, 0, 1)
-        chain.take()
-        chain.run(draws * thin, thin, 1)
-        kept = chain.take()
+        kept = thinned(chain, data, model.draw_factors(rng), repetition, warm, draws, thin)
         rates = np.ascontiguousarray(_core.factor_rates(model.kind, extents, truth, 1)).ravel()
         likelihood = np.sum(np.asarray(_core.log_likelihoods(data, rates, 1)).reshape(model.shape)[model.observed])
         ours = describe(model, kept["draws"], kept["log_likelihood"])
@@ -80,14 +71,8 @@ def ranks(name, method, repetitions, draws, thin, warm):
 
 def assert_calibrated(name, method, repetitions, draws, thin, warm):
     found, share = ranks(name, method, repetitions, draws, thin, warm)
-    probabilities = []
-    for values in found.values():
-        bins = np.bincount(np.array(values) * 8 // (draws + 1), minlength=8)
-        probabilities.append(stats.chisquare(bins).pvalue)
-    least = dict(zip(found, probabilities, strict=True))
-    print(f"{name}, {method}: least probability {min(probabilities):.3g} of {len(found)}, effective share {share:.2f}")
     assert share > 0.5, f"{name}, {method}: draws are too close to one another for ranks, {share}"
-    assert not holm(np.array(probabilities), FALSE_ALARM), f"{name}, {method}: {least}"
+    assert_uniform(found, draws, f"{name}, {method}, effective share {share:.2f}")
 
 
 QUICK = [

@@ -14,8 +14,16 @@ import numpy as np
 import pytest
 from scipy import special, stats
 from sklearn.base import clone
-from tests.factorization.chains import assert_means, effective_size, holm, thinned
-from tests.statistics import FALSE_ALARM
+from tests.factorization.chains import (
+    assert_means,
+    assert_uniform,
+    by_function,
+    counts_of,
+    holm,
+    of_no_change,
+    of_same_law,
+    ranks_of_truths,
+)
 
 from quincunx import _core
 from quincunx.distributions import TwoPiecePoisson, TwoSidedGeometric
@@ -28,13 +36,6 @@ HOW = {"n_warmup": 20, "n_draws": 20, "thin": 2, "n_chains": 2, "random_state": 
 ALPHA = 0.5
 ONES = np.ones(1)
 short = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
-
-
-def released_counts(released, hidden=None, alpha=ALPHA):
-    flat = np.ascontiguousarray(released, dtype=np.int64).ravel()
-    mask = None if hidden is None else np.ascontiguousarray(hidden, dtype=np.uint8).ravel()
-    columns = np.shape(released)[-1]
-    return _core.ReleasedCounts(flat, flat.size // columns, columns, np.array([alpha]), mask)
 
 
 # Known answers.
@@ -88,7 +89,7 @@ def test_the_quadrature_finds_what_another_found(released):
 def test_the_means_of_a_chain_are_the_known_ones(released, tau, nu):
     priors = [(ONES, ONES), (ONES, np.empty(0)), *[(ONES, ONES)] * 3, (ONES, ONES), (ONES, ONES), (ONES, ONES)]
     fixed = [False, False, False, *[True] * 5]
-    counts = released_counts([[o] for o in released])
+    counts = counts_of([[o] for o in released], ALPHA)
     chain = _core.GibbsChain(counts, "dynamics", [2, 1], 1, priors, "auto", (1, 2), fixed)
     one = np.ones((1, 1))
     chain.set_factors([np.ones((2, 1)), one, one, np.ones((1, 2)), nu * one, one, one, tau * one])
@@ -135,7 +136,7 @@ def joint_chain(shape, released, hidden, method="auto", concentrations=None):
     phis = [(np.array([x]), np.empty(0)) for x in concentrations or [0.8] * len(shape)]
     priors = [(ONES, ONES), *phis, (ONES, ONES)]
     priors += [usual, (np.array([MASS / WIDTH]), ONES), usual, usual, usual]
-    counts = released_counts(released, hidden)
+    counts = counts_of(released, ALPHA, hidden)
     return _core.GibbsChain(counts, "dynamics", [TIMES, *shape], WIDTH, priors, method, (3, 4))
 
 
@@ -182,16 +183,13 @@ def test_sweeps_leave_the_joint_law_as_it_is(kind, masked, method):
         factors = prior(shape, rng)
         for _ in range(rounds):
             released = rng.poisson(rates(factors)) + TwoSidedGeometric(ALPHA).sample(columns, rng=rng)
-            chain.set_counts(released_counts(released, hidden))
+            chain.set_counts(counts_of(released, ALPHA, hidden))
             chain.set_factors([np.ascontiguousarray(factor) for factor in factors])
             chain.run(1, 0, 1)
             factors = chain.factors()
         after.append(numbers(factors, rates(factors)))
-    first, last = ({name: [row[name] for row in rows] for name in rows[0]} for rows in (before, after))
-    found = {name: stats.ks_2samp(first[name], last[name]).pvalue for name in first}
-    worst = min(found, key=found.get)
-    print(f"{kind}, {method}: least p times number {found[worst] * len(found):.2g} ({worst})")
-    assert not holm(np.array(list(found.values())), FALSE_ALARM), {worst: found[worst]}
+    found, worst = of_same_law(by_function(before), by_function(after))
+    assert not holm(found), worst
 
 
 @pytest.mark.statistical
@@ -220,9 +218,7 @@ def test_sweeps_leave_the_law_of_learnt_concentrations_as_it_is():
             for one, phi in ((eta, factors[1]), (later, chain.factors()[1]))
         ]
         changes.append(np.subtract(*both))
-    z = np.mean(changes, axis=0) / np.std(changes, axis=0, ddof=1) * np.sqrt(len(changes))
-    print(f"largest |z| {np.abs(z).max():.2f} of {len(z)}")
-    assert not holm(2 * stats.norm.sf(np.abs(z)), FALSE_ALARM)
+    assert not holm(of_no_change(np.array(changes)))
 
 
 @short
@@ -237,33 +233,18 @@ def test_concentrations_of_components_can_be_learnt():
 @pytest.mark.statistical
 def test_ranks_of_the_truth_are_uniform():
     """As in test_calibration: 160 repetitions, 31 nearly independent draws each, 8 bins of ranks, Holm at 1e-6."""
-    shape, rng, repetitions, draws, thin, warm = SHAPES["matrix"], np.random.default_rng(99), 160, 31, 25, 10
+    shape, rng = SHAPES["matrix"], np.random.default_rng(99)
     hidden = rng.random((TIMES, *shape)) < 0.2
-    chain, ranks, sizes = joint_chain(shape, np.zeros((TIMES, *shape)), hidden), {}, []
+    chain = joint_chain(shape, np.zeros((TIMES, *shape)), hidden)
 
     def functions(factors):
         return {name: x for name, x in numbers(factors, rates(factors)).items() if name not in LABELLED}
 
-    for repetition in range(repetitions):
-        truth = prior(shape, rng)
-        released = rng.poisson(rates(truth)) + TwoSidedGeometric(ALPHA).sample((TIMES, *shape), rng=rng)
-        found = thinned(
-            chain, released_counts(released, hidden), prior(shape, rng), repetition, warm=warm, draws=draws, thin=thin
-        )
-        ours = [functions([factor[draw] for factor in found]) for draw in range(draws)]
-        for name, value in functions(truth).items():
-            drawn = np.array([row[name] for row in ours])
-            below, ties = (
-                (drawn < value).sum(),
-                (drawn == value).sum(),
-            )  # what is below the least double is all the same
-            ranks.setdefault(name, []).append(below + rng.integers(ties + 1))
-        sizes.append(effective_size(np.array([list(row.values()) for row in ours])))
-    assert np.median(sizes, axis=0).min() > draws / 2
-    bins = [np.bincount(np.array(values) * 8 // (draws + 1), minlength=8) for values in ranks.values()]
-    found = np.array([stats.chisquare(counts).pvalue for counts in bins])
-    print(f"least probability {found.min():.2g} of {len(found)} ({list(ranks)[found.argmin()]})")
-    assert not holm(found, FALSE_ALARM), dict(zip(ranks, found, strict=True))
+    def released(truth):
+        noise = TwoSidedGeometric(ALPHA)
+        return counts_of(rng.poisson(rates(truth)) + noise.sample((TIMES, *shape), rng=rng), ALPHA, hidden)
+
+    assert_uniform(ranks_of_truths(chain, lambda: prior(shape, rng), released, functions, rng, thin=25))
 
 
 LABELLED = {
@@ -428,7 +409,7 @@ def test_what_the_model_cannot_be_is_refused(how, message):
 def test_the_core_refuses_an_ascent():
     priors = [(ONES, ONES)] * 8
     with pytest.raises(ValueError, match="`model` must be of factors with conditionals of their own"):
-        _core.CoordinateAscent(released_counts([[1], [2]]), "dynamics", [2, 1], 1, priors, "collapsed", (0, 0))
+        _core.CoordinateAscent(counts_of([[1], [2]], ALPHA), "dynamics", [2, 1], 1, priors, "collapsed", (0, 0))
 
 
 @short

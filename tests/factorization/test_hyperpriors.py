@@ -7,8 +7,8 @@ release; every function of both changes by zero on average. Holm's procedure kee
 
 import numpy as np
 import pytest
-from scipy import special, stats
-from tests.factorization.chains import assert_means, effective_size, holm, of_no_change
+from scipy import special
+from tests.factorization.chains import assert_means, assert_uniform, effective_size, holm, of_no_change
 
 from quincunx import _core
 from quincunx.distributions import TwoPiecePoisson
@@ -192,11 +192,7 @@ def test_ranks_of_the_truth_are_uniform(name, thin):
     """
     found, sizes = ranks(name, thin)
     chosen = [what for what in found if thin > 40 or not what.startswith("scale")]
-    bins = {what: np.bincount(np.array(found[what]) * 8 // 32, minlength=8) for what in chosen}
-    probabilities = {what: stats.chisquare(bin).pvalue for what, bin in bins.items()}
-    least = min(probabilities, key=probabilities.get)
-    print(f"{name}: least probability {probabilities[least]:.2g} of {len(bins)} ({least}, of {sizes[least]:.0f} draws)")
-    assert not holm(np.array(list(probabilities.values()))), bins[least]
+    assert_uniform({what: found[what] for what in chosen}, what=f"{name}, effective draws {sizes}")
 
 
 def each(draws):

@@ -7,9 +7,17 @@ import numpy as np
 import pytest
 from scipy import special, stats
 from sklearn.base import clone
-from tests.factorization.chains import assert_means, effective_size, holm, start_from, thinned
+from tests.factorization.chains import (
+    assert_means,
+    assert_uniform,
+    by_function,
+    counts_of,
+    holm,
+    of_same_law,
+    ranks_of_truths,
+    start_from,
+)
 from tests.saved import reread
-from tests.statistics import FALSE_ALARM
 
 from quincunx import _core
 from quincunx.distributions import TwoPiecePoisson, TwoSidedGeometric
@@ -47,19 +55,13 @@ def dirichlet(concentrations, rng):
 
 
 def core_chain(layers, released, hidden=None, method="auto", fixed=None, priors=None):
-    table = released_counts(released, hidden)
+    table = counts_of(released, ALPHA, hidden)
     usual = tuple(np.array([x]) for x in USUAL)
     if priors is None:
         priors = [(ONES, ONES), (np.array([ETA]), np.empty(0))]
         priors += [(ONES, ONES), (np.array([MIXING]), np.empty(0))] * (len(layers) - 1) + [usual, usual]
     extents = [*np.shape(released), *layers[1:]]
     return _core.GibbsChain(table, "layers", extents, layers[0], priors, method, (3, 4), fixed)
-
-
-def released_counts(released, hidden=None):
-    mask = None if hidden is None else np.ascontiguousarray(hidden, dtype=np.uint8).ravel()
-    flat = np.ascontiguousarray(released, dtype=np.int64)
-    return _core.ReleasedCounts(flat.ravel(), *flat.shape, np.array([ALPHA]), mask)
 
 
 def release_of(factors, rng):
@@ -89,14 +91,6 @@ def numbers(factors):
     return found | {"first cell": np.log(cells[..., 0, 0] + 1e-290)}
 
 
-def probabilities(before, after):
-    """Return how likely the distances of functions of two samples are, after Kolmogorov and Smirnov."""
-    found = {name: stats.ks_2samp(before[name], after[name]).pvalue for name in before}
-    worst = min(found, key=found.get)
-    print(f"least p times number {found[worst] * len(found):.2g} ({worst})")
-    return np.array(list(found.values())), worst
-
-
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("name", "masked", "method"), [("two", False, "collapsed"), ("two", True, "event"), ("three", True, "split")]
@@ -115,15 +109,13 @@ def test_sweeps_leave_the_joint_law_as_it_is(name, masked, method):
         before.append(numbers(drawn(layers, rng)))
         factors = drawn(layers, rng)
         for _ in range(8):
-            chain.set_counts(released_counts(release_of(factors, rng), hidden))
+            chain.set_counts(counts_of(release_of(factors, rng), ALPHA, hidden))
             start_from(chain, factors)
             chain.run(1, 0, 1)
             factors = chain.factors()
         after.append(numbers(factors))
-    found, worst = probabilities(
-        *({what: np.array([row[what] for row in rows]) for what in rows[0]} for rows in (before, after))
-    )
-    assert not holm(found, FALSE_ALARM), worst
+    found, worst = of_same_law(by_function(before), by_function(after))
+    assert not holm(found), worst
 
 
 def seated(counts, shapes, rng):
@@ -176,8 +168,8 @@ def test_faults_of_a_sweep_are_seen(fault, number):
     before, factors = (drawn(LAYERS["two"], rng, (number,)) for _ in range(2))
     for _ in range(8):
         factors = plain_sweep(factors, release_of(factors, rng), fault, rng)
-    found, worst = probabilities(numbers(before), numbers(factors))
-    assert bool(holm(found, FALSE_ALARM)) == (fault is not None), worst
+    found, worst = of_same_law(numbers(before), numbers(factors))
+    assert bool(holm(found)) == (fault is not None), worst
 
 
 # Known answers.
@@ -243,7 +235,7 @@ def test_the_means_of_a_chain_are_the_known_ones(case):
 @pytest.mark.statistical
 def test_ranks_of_the_truth_are_uniform():
     """As in test_calibration: 160 repetitions, 31 nearly independent draws each, 8 bins of ranks, Holm at 1e-6."""
-    layers, rng, draws, thin, ranks, sizes = LAYERS["two"], np.random.default_rng(98), 31, 40, {}, []
+    layers, rng = LAYERS["two"], np.random.default_rng(98)
     hidden = rng.random((DOCUMENTS, WORDS)) < 0.2
     chain = core_chain(layers, np.zeros((DOCUMENTS, WORDS)), hidden)
 
@@ -259,21 +251,10 @@ def test_ranks_of_the_truth_are_uniform():
         }
         return found
 
-    for repetition in range(160):
-        truth = drawn(layers, rng)
-        counts = released_counts(release_of(truth, rng), hidden)
-        given = thinned(chain, counts, drawn(layers, rng), repetition, warm=10, draws=draws, thin=thin)
-        ours = [functions([factor[draw] for factor in given]) for draw in range(draws)]
-        for name, value in functions(truth).items():
-            values = np.array([row[name] for row in ours])
-            ties = (values == value).sum()  # what is below the least double is all the same
-            ranks.setdefault(name, []).append((values < value).sum() + rng.integers(ties + 1))
-        sizes.append(effective_size(np.array([list(row.values()) for row in ours])))
-    assert np.median(sizes, axis=0).min() > draws / 2
-    bins = [np.bincount(np.array(values) * 8 // (draws + 1), minlength=8) for values in ranks.values()]
-    found = np.array([stats.chisquare(counts).pvalue for counts in bins])
-    print(f"least probability {found.min():.2g} of {len(found)} ({list(ranks)[found.argmin()]})")
-    assert not holm(found, FALSE_ALARM), dict(zip(ranks, found, strict=True))
+    def released(truth):
+        return counts_of(release_of(truth, rng), ALPHA, hidden)
+
+    assert_uniform(ranks_of_truths(chain, lambda: drawn(layers, rng), released, functions, rng, thin=40))
 
 
 # The estimator.
