@@ -36,6 +36,20 @@ def start_from(chain, factors):
     chain.set_factors([np.ascontiguousarray(f, dtype=np.float64) for f in factors])
 
 
+def core_ascent(model, released, alpha, method="collapsed", key=(1, 2), fixed=None, start=None):
+    counts, extents, priors = released_counts(model, released, alpha), list(model.extents), flat_priors(model)
+    ascent = _core.CoordinateAscent(counts, model.kind, extents, model.n_components, priors, method, key, fixed)
+    if start is not None:
+        ascent.set_factors([tuple(np.ascontiguousarray(x, dtype=np.float64) for x in pair) for pair in start])
+    return ascent
+
+
+def some_release(model, alpha, seed=8):
+    rng = np.random.default_rng(seed)
+    counts, plus, minus = model.draw_released(model.draw_factors(rng), alpha, rng)
+    return counts + plus - minus
+
+
 def batch_means(series, batches=100):
     """Mean and standard error of a stationary series along its first axis, from the spread of means of batches."""
     series = np.asarray(series, dtype=float)

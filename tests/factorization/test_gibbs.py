@@ -18,6 +18,7 @@ from tests.factorization.chains import (
     network,
     released_counts,
     small_problems,
+    some_release,
     start_from,
     tucker,
 )
@@ -339,12 +340,6 @@ def test_rates_are_sums_of_products(name):
 
 
 # What must not change a bit.
-
-
-def some_release(model, alpha, seed=8):
-    rng = np.random.default_rng(seed)
-    counts, plus, minus = model.draw_released(model.draw_factors(rng), alpha, rng)
-    return counts + plus - minus
 
 
 def larger_problems():

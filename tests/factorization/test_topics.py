@@ -14,9 +14,18 @@ from scipy import stats
 from scipy.special import beta, digamma
 from sklearn.base import clone
 from tests.factorization import reference
-from tests.factorization.chains import METHODS, assert_means, batch_means, core_chain, holm, matrix
+from tests.factorization.chains import (
+    METHODS,
+    assert_means,
+    batch_means,
+    core_ascent,
+    core_chain,
+    holm,
+    matrix,
+    some_release,
+)
 from tests.factorization.test_joint_distribution import PROBLEMS, assert_same_law, describe, forward_states, stacked
-from tests.factorization.test_variational import core_ascent, drops, some_release
+from tests.factorization.test_variational import drops
 from tests.saved import reread
 from tests.statistics import FALSE_ALARM
 

@@ -8,10 +8,10 @@ from sklearn.base import clone
 from tests.factorization import reference
 from tests.factorization.chains import (
     batch_means,
+    core_ascent,
     core_chain,
-    flat_priors,
     network,
-    released_counts,
+    some_release,
     start_from,
     tucker,
 )
@@ -25,20 +25,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarn
 HOW = {"n_warmup": 10, "n_draws": 10, "thin": 2, "max_iter": 40, "n_chains": 2, "random_state": 7}
 COUNTS = np.random.default_rng(1).poisson(2.0, (5, 5, 4))
 RELEASE = privatize(COUNTS, epsilon=1.0, insecure_seed=3)
-
-
-def some_release(model, seed=8, alpha=0.5):
-    rng = np.random.default_rng(seed)
-    counts, plus, minus = model.draw_released(model.draw_factors(rng), alpha, rng)
-    return counts + plus - minus
-
-
-def ascent(model, released, start, fixed=None):
-    counts = released_counts(model, released, 0.5)
-    how = (list(model.extents), model.n_components, flat_priors(model), "collapsed", (1, 2), fixed)
-    found = _core.CoordinateAscent(counts, model.kind, *how)
-    found.set_factors([tuple(np.ascontiguousarray(part, dtype=float) for part in pair) for pair in start])
-    return found
 
 
 def around(model, seed=3):
@@ -73,11 +59,12 @@ def cp_twice(hidden=None):
 @pytest.mark.parametrize("share", [0.0, 0.3])
 def test_expected_counts_and_exposures_of_a_superdiagonal_core_are_those_of_cp(share):
     cp, model = cp_twice(np.random.default_rng(5).random((12, 5)) < share)
-    released, start = some_release(cp), around(cp)
+    released, start = some_release(cp, 0.5), around(cp)
     # A gamma so narrow that it is a number; what is off the diagonal is next to nothing.
     core = superdiagonal(3, 3, 1e-200)
     known = (np.full(core.shape, 1e17), 1e17 / core)
-    one, other = ascent(cp, released, start), ascent(model, released, [*start, known], [False, False, False, True])
+    one = core_ascent(cp, released, 0.5, start=start)
+    other = core_ascent(model, released, 0.5, fixed=[False, False, False, True], start=[*start, known])
     assert_same_ascent(one, other, 3)
     np.testing.assert_allclose(one.elbo(), other.elbo(), rtol=1e-11)
 
@@ -87,8 +74,8 @@ def test_expected_counts_and_exposures_of_two_tied_modes_are_those_of_the_direct
     hidden = np.random.default_rng(5).random((7, 7)) < 0.2
     one = network("directed", 7, 3, priors, hidden)
     other = tucker((7, 7), (3, 3), priors, (0, 0), hidden)
-    released, start = some_release(one), around(one)
-    first, second = ascent(one, released, start), ascent(other, released, start)
+    released, start = some_release(one, 0.5), around(one)
+    first, second = (core_ascent(model, released, 0.5, start=start) for model in (one, other))
     assert_same_ascent(first, second, 2)
     np.testing.assert_allclose(first.elbo(), second.elbo(), rtol=1e-11)
 
@@ -115,7 +102,7 @@ def functions(model, released, key, factors, fixed):
 @pytest.mark.statistical
 def test_chains_of_a_superdiagonal_core_have_the_means_of_cp():
     cp, model = cp_twice()
-    released, start = some_release(cp), cp.draw_factors(np.random.default_rng(2))
+    released, start = some_release(cp, 0.5), cp.draw_factors(np.random.default_rng(2))
     one = functions(cp, released, (1, 1), start, None)
     other = functions(model, released, (2, 2), [*start, superdiagonal(3, 3)], [False, False, False, True])
     assert_same_means(one, other, "superdiagonal core")
@@ -125,7 +112,7 @@ def test_chains_of_a_superdiagonal_core_have_the_means_of_cp():
 def test_chains_of_two_tied_modes_have_the_means_of_the_directed_blockmodel():
     one = network("directed", 5, 2, [(1.5, 2.0), (1.2, 0.8)])
     other = tucker((5, 5), (2, 2), [(1.5, 2.0), (1.2, 0.8)], (0, 0))
-    released, start = some_release(one), one.draw_factors(np.random.default_rng(2))
+    released, start = some_release(one, 0.5), one.draw_factors(np.random.default_rng(2))
     first, second = (functions(model, released, (n, n), start, None) for n, model in enumerate((one, other), 1))
     assert_same_means(first, second, "tied modes")
 

@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.factorization import reference
-from tests.factorization.chains import (
-    flat_priors,
-    matrix,
-    released_counts,
-    small_problems,
-)
-
-from quincunx import _core
+from tests.factorization.chains import core_ascent, matrix, small_problems, some_release
 
 UNIT = math.exp(-1)
 FIXED = settings(derandomize=True, deadline=None)
@@ -27,17 +20,6 @@ SCHEMES = [
 ]
 
 
-def core_ascent(model, released, alpha, method="collapsed", key=(1, 2), fixed=None):
-    counts = released_counts(model, released, alpha)
-    extents = list(model.extents)
-    priors = flat_priors(model)
-    return _core.CoordinateAscent(counts, model.kind, extents, model.n_components, priors, method, key, fixed)
-
-
-def start_from(ascent, factors):
-    ascent.set_factors([tuple(np.ascontiguousarray(x, dtype=np.float64) for x in pair) for pair in factors])
-
-
 def some_start(model, seed=3):
     """Return gammas around the prior, the same for both sides; a network's mixing is symmetric where it must be."""
     rng = np.random.default_rng(seed)
@@ -48,12 +30,6 @@ def some_start(model, seed=3):
             pair = [np.triu(x) + np.triu(x, 1).T for x in pair]
         start.append(tuple(pair))
     return start
-
-
-def some_release(model, alpha, seed=8):
-    rng = np.random.default_rng(seed)
-    counts, plus, minus = model.draw_released(model.draw_factors(rng), alpha, rng)
-    return counts + plus - minus
 
 
 # Known answers.
@@ -70,9 +46,9 @@ def some_release(model, alpha, seed=8):
 def test_single_cell_has_the_known_fixed_point(method, mean, elbo):
     """One cell o = 3, known component 1, Gamma(0.5, 0.5), eps / N = 1."""
     model = matrix(1, 1, 1, [(0.5, 0.5), (1, 1)])
-    ascent = core_ascent(model, [[3]], UNIT, method, fixed=[False, True])
     # A gamma so narrow that its geometric mean is its mean, to the last bit but one.
-    start_from(ascent, [(np.array([[1.0]]), np.array([[1.0]])), (np.array([[1e17]]), np.array([[1e17]]))])
+    start = [(np.array([[1.0]]), np.array([[1.0]])), (np.array([[1e17]]), np.array([[1e17]]))]
+    ascent = core_ascent(model, [[3]], UNIT, method, fixed=[False, True], start=start)
     ascent.run(400, 0.0, 1)
     shape, rate = ascent.factors()[0]
     assert float(shape[0, 0] / rate[0, 0]) == pytest.approx(mean, rel=1e-10)
@@ -89,8 +65,7 @@ def test_single_cell_has_the_known_fixed_point(method, mean, elbo):
 def test_iterations_are_those_of_plain_numpy(name, method):
     model, alpha = PROBLEMS[name]
     released, start = some_release(model, alpha), some_start(model)
-    ours = core_ascent(model, released, alpha, method)
-    start_from(ours, start)
+    ours = core_ascent(model, released, alpha, method, start=start)
     theirs = reference.Cavi(model, released, alpha, method, start)
     for iterations in (1, 1, 5, 20):
         ours.run(iterations, 0.0, 1)
@@ -105,8 +80,7 @@ def test_iterations_with_mixed_levels_are_those_of_plain_numpy(method):
     """Some cells have no noise at all; to the other side they have very little."""
     model, alpha = small_problems()["matrix, mixed levels"]
     released, start = some_release(model, alpha), some_start(model)
-    ours = core_ascent(model, released, alpha, method)
-    start_from(ours, start)
+    ours = core_ascent(model, released, alpha, method, start=start)
     ours.run(20, 0.0, 1)
     theirs = reference.Cavi(model, released, np.maximum(alpha, 1e-13), method, start).run(20)
     assert_same_gammas(ours.factors(), theirs.factors, 1e-9)
@@ -163,8 +137,8 @@ def test_bound_stays_below_the_evidence_and_orders_the_schemes(seed, alpha):
     exact = reference.exact_by_quadrature(model, released, alpha, known, [(0, 0, 0), (0, 0, 1)], 80)
     bounds = []
     for method in ASCENTS:
-        ascent = core_ascent(model, released, alpha, method, fixed=[False, True])
-        start_from(ascent, [(np.ones((1, 2)), np.ones((1, 2))), (phi * 1e17, np.full((3, 2), 1e17))])
+        start = [(np.ones((1, 2)), np.ones((1, 2))), (phi * 1e17, np.full((3, 2), 1e17))]
+        ascent = core_ascent(model, released, alpha, method, fixed=[False, True], start=start)
         ascent.run(300, 0.0, 1)
         bounds.append(ascent.elbo()[-1])
     assert bounds[0] <= exact.log_evidence + 1e-9
@@ -203,8 +177,7 @@ def test_run_stops_where_the_bound_hardly_rises():
 
 
 def after(model, released, alpha, start, iterations=15, method="collapsed"):
-    ascent = core_ascent(model, released, alpha, method)
-    start_from(ascent, start)
+    ascent = core_ascent(model, released, alpha, method, start=start)
     ascent.run(iterations, 0.0, 1)
     return ascent.factors(), ascent.elbo()
 
