@@ -1,6 +1,11 @@
-"""What the tests of the samplers share: chains of the core, errors of correlated means, and many tests at one level."""
+"""What tests of the samplers share: chains of the core, errors of correlated means, many tests at one level, data."""
+
+import csv
+import gzip
+from pathlib import Path
 
 import numpy as np
+import pytest
 from scipy import stats
 from tests.factorization import reference
 from tests.statistics import FALSE_ALARM
@@ -188,6 +193,20 @@ def tucker(extents, components, priors, factors=None, hidden=None):
 
 def some_hidden(rows, cols, share=0.3, seed=5):
     return np.random.default_rng(seed).random((rows, cols)) < share
+
+
+ENRON = Path(__file__).resolve().parents[3] / "shared" / "data" / "enron156_counts.csv.gz"
+
+
+def enron():
+    """Return who sent how many messages to whom, 156 people; a test that needs them is skipped where they are not."""
+    if not ENRON.is_file():
+        pytest.skip(f"the network of Enron is not there: {ENRON}")
+    with gzip.open(ENRON, "rt") as lines:
+        table = np.array([row for row in csv.reader(lines) if row[0].isdigit()], dtype=np.int64)
+    counts = np.zeros((156, 156), dtype=np.int64)
+    counts[table[:, 0] - 1, table[:, 1] - 1] = table[:, 2]
+    return counts
 
 
 LEVELS = np.array([0.0, 0.2, 0.5, 0.75])

@@ -1,14 +1,12 @@
 """A fit says when its model does not fit, and is silent where the data are from the model."""
 
-import csv
-import gzip
 import json
 import tracemalloc
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.factorization.chains import enron
 
 from quincunx import _core, cli
 from quincunx.errors import MisfitWarning
@@ -18,7 +16,6 @@ from quincunx.privacy import privatize
 
 pytestmark = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
 
-ENRON = Path(__file__).resolve().parents[3] / "shared" / "data" / "enron156_counts.csv.gz"
 SHORT = {"n_chains": 2, "n_warmup": 100, "n_draws": 50, "thin": 2, "max_iter": 200, "tol": 1e-5, "random_state": 1}
 RNG = np.random.default_rng(8)
 COUNTS = RNG.poisson(RNG.gamma(0.5, 6.0, (25, 2)) @ RNG.gamma(0.5, 1.0, (2, 18)))
@@ -227,15 +224,9 @@ def test_a_warning_names_rows_and_what_to_do():
 
 @pytest.mark.parametrize(("epsilon", "least"), [(1.0, 50), (0.25, 15)])
 def test_a_network_of_mails_is_warned_of(epsilon, least):
-    if not ENRON.exists():
-        pytest.skip(f"the network of mails is not at {ENRON}")
-    counts = np.zeros((156, 156), dtype=int)
-    with gzip.open(ENRON, "rt") as file:
-        for row in csv.DictReader(file):
-            counts[int(row["sender"]) - 1, int(row["receiver"]) - 1] = int(row["messages"])
     model = PoissonBlockmodel(5, n_warmup=300, n_draws=50, n_chains=1, random_state=0)
     with pytest.warns(MisfitWarning, match=r"standard deviations of the noise; in the 242 largest of 24180 releases"):
-        model.fit(privatize(counts, epsilon=epsilon, insecure_seed=1))
+        model.fit(privatize(enron(), epsilon=epsilon, insecure_seed=1))
     assert model.misfit_.total > least
     assert model.misfit_.top > least
     assert max(model.misfit_.beyond) > 0.01

@@ -6,16 +6,12 @@ false-alarm rate of a test at 1e-6; three thousand replicates see a mean that is
 changes. The last of them damage the model and want to see it fail.
 """
 
-import csv
-import gzip
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import special, stats
 from sklearn.base import clone
 from tests.factorization import reference
-from tests.factorization.chains import assert_uniform, holm, of_no_change
+from tests.factorization.chains import assert_uniform, enron, holm, of_no_change
 from tests.saved import reread
 
 from quincunx import _core
@@ -416,19 +412,6 @@ def test_a_misfit_names_the_likelihood_where_the_model_takes_it(model, named):
 
 
 # Real counts.
-
-ENRON = Path(__file__).parents[3] / "shared" / "data" / "enron156_counts.csv.gz"
-
-
-def enron():
-    """Return who sent how many messages to whom, 156 people."""
-    if not ENRON.is_file():
-        pytest.skip(f"the network of Enron is not there: {ENRON}")
-    with gzip.open(ENRON, "rt") as lines:
-        table = np.array([row for row in csv.reader(lines) if row[0].isdigit()], dtype=np.int64)
-    counts = np.zeros((156, 156), dtype=np.int64)
-    counts[table[:, 0] - 1, table[:, 1] - 1] = table[:, 2]
-    return counts
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 0.25])
