@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import field, replace
 from typing import Any, ClassVar, Self
@@ -185,11 +185,8 @@ class PrivateModel(PosteriorEstimator):
         """Return the groups of users; those of a dictionary have parameters of their own."""
         found: list[Group] = []
         if are_populations(released):
-            for label, part in self._by_label(released).items():
-                own = {
-                    name: self._by_label(value, released)[label] for name, value in data.items() if value is not None
-                }
-                for group in self._groups(part, mechanism, exact, **data | own):
+            for label, part, own in self._of_populations(released, data):
+                for group in self._groups(part, mechanism, exact, **own):
                     if group.population is not None:
                         raise ValueError("`released` must not hold groups within groups")
                     found.append(replace(group, population=label))
@@ -200,6 +197,12 @@ class PrivateModel(PosteriorEstimator):
             else:
                 found.append(self._group(part, mechanism, exact, **own))
         return found
+
+    def _of_populations(self, released: Mapping[Any, Any], data: Facts) -> Iterator[tuple[Any, Any, Facts]]:
+        """Yield the label of each group of a dictionary, what it released, and what was given of it."""
+        for label, part in self._by_label(released).items():
+            own = {name: self._by_label(value, released)[label] for name, value in data.items() if value is not None}
+            yield label, part, data | own
 
     def _by_label(self, given: Any, like: Mapping[Any, Any] | None = None) -> Mapping[Any, Any]:
         """Return what is given of groups by their labels."""
@@ -262,14 +265,11 @@ class PrivateModel(PosteriorEstimator):
     def _users(self, released: npt.ArrayLike, mechanism: object, **data: Any) -> list[Users]:
         """Return what the users of each group released."""
         if are_populations(released):
-            found: list[Users] = []
-            for label, part in self._by_label(released).items():
-                own = {
-                    name: self._by_label(value, released)[label] for name, value in data.items() if value is not None
-                }
-                for groups, index in self._users(part, mechanism, **data | own):
-                    found.append(([replace(group, population=label) for group in groups], index))
-            return found
+            return [
+                ([replace(group, population=label) for group in groups], index)
+                for label, part, own in self._of_populations(released, data)
+                for groups, index in self._users(part, mechanism, **own)
+            ]
         refuse_summaries(released)
         return [
             self._group(part, mechanism, True, **own).each(self._told(part, mechanism, **own))

@@ -472,10 +472,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         -------
         ndarray, shape (n_samples, 2)
         """
-        found = _check.real(level, "level")
-        if not 0 < found < 1:
-            raise ValueError(f"`level` must be in (0, 1), got {found}")
-        tail = (1 - found) / 2
+        tail = (1 - _check.open_probability(level, "level")) / 2
         return np.quantile(self._predictive(self._scores(X)), [tail, 1 - tail], axis=1).T
 
     def _design(self, x: npt.ArrayLike) -> Floats:

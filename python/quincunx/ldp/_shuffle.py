@@ -174,9 +174,7 @@ def shuffled_epsilon(epsilon: float, n: int, delta: float) -> float:
 
     level = _check.real(epsilon, "epsilon", positive=True)
     users = _check.whole(n, "n", minimum=1, maximum=2**40)
-    target = _check.real(delta, "delta")
-    if not 0 < target < 1:
-        raise ValueError(f"`delta` must be in (0, 1), got {target}")
+    target = _check.open_probability(delta, "delta")
     outside = target * 2.0**-40
     if level > 30 or outside == 0:
         return level

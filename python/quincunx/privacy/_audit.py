@@ -18,7 +18,6 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._progress import Progress, reporting
 from quincunx._types import Array, Floats
-from quincunx.errors import TooLargeError
 from quincunx.privacy._mechanism import Mechanism
 
 BLOCK = 2**20  # numbers drawn at a time
@@ -264,7 +263,7 @@ class _Source:
         for block in self.blocks(data, number):
             part = _array(block) if reduce is None else reduce(block)
             if not parts:
-                _check_memory(4 * number * (part.nbytes // len(part)))
+                _check.room(4 * number * (part.nbytes // len(part)), "choosing an event")
             parts.append(part)
         return np.concatenate(parts)
 
@@ -278,11 +277,6 @@ class _Source:
             for i, event in enumerate(events):
                 hits[i] += int(np.count_nonzero(event.contains(values)))
         return hits
-
-
-def _check_memory(needed: int) -> None:
-    if needed > 2**28 and needed > (limit := _check.available_memory()):
-        raise TooLargeError(f"choosing an event needs {needed} bytes, the limit is {limit} bytes", needed, limit)
 
 
 def _stacked(outputs: list[object]) -> Outputs:
