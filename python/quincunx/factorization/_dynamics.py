@@ -10,13 +10,12 @@ import numpy as np
 
 from quincunx import _check
 from quincunx._inference import parameters
-from quincunx._types import Array, Facts, Floats, Tags
+from quincunx._types import Array, Facts, Floats
 from quincunx.factorization._data import Counts
 from quincunx.factorization._estimator import model_doc
 from quincunx.factorization._in_sample import InSample
-from quincunx.factorization._layout import Factor, Layout, PriorLike
+from quincunx.factorization._layout import Factor, Layout, PriorLike, products
 from quincunx.factorization._posterior import Posterior
-from quincunx.factorization._tensor import checked_tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,17 +185,13 @@ class PoissonDynamics(InSample):
         ("factors_", "transitions_", "delta_", "nu_", "tau_"), "released"
     )
 
+    _of_tensors: ClassVar = True
     delta: Literal["fixed", "learnt"] = "fixed"
     tau: float | Literal["learnt"] = "learnt"
     topic_concentration: float = 0.1
     mass: float = 5.0
     prior_shape: PriorLike = 0.1
     prior_rate: PriorLike = 0.1
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
 
     def _check_parameters(self, executor: Executor | None) -> None:
         super()._check_parameters(executor)
@@ -259,9 +254,7 @@ class PoissonDynamics(InSample):
         ]
 
     def _checked_values(self, released: Counts, *, reset: bool) -> Array:
-        values = (
-            checked_tensor(self, released, reset) if _deep(released) else super()._checked_values(released, reset=reset)
-        )
+        values = super()._checked_values(released, reset=reset)
         if not reset and values.shape != (expected := self._posterior.problem.data.shape):
             raise ValueError(f"`released` must have shape {expected}, as in the fit, got {values.shape}")
         return values
@@ -275,12 +268,7 @@ class PoissonDynamics(InSample):
     def components_(self) -> Floats:
         """What a unit of each component adds to the rates of a time: a law over their cells."""
         self._lazily()
-        components: Floats = np.ones(self.transitions_.shape[0])
-        for factor in self.factors_:
-            components = components[..., None] * factor.T.reshape(
-                factor.shape[1], *(1,) * (components.ndim - 1), len(factor)
-            )
-        return components
+        return products(np.ones(len(self.transitions_)), self.factors_)
 
     def _axis_factor(self, axis: int) -> Floats:
         return self.factors_[axis - 1] if axis else self.embedding_
@@ -343,9 +331,3 @@ class PoissonDynamics(InSample):
         place = len(layout.extents) + 1
         found = layout.rates([embedding, *tables[1:place], deltas, *tables[place + 1 :]], threads)
         return found.reshape(layout.extents)
-
-
-def _deep(released: Counts) -> bool:
-    """Say whether data have more axes than a matrix."""
-    number = getattr(released, "ndim", None)
-    return (np.ndim(np.asarray(released)) if number is None else number) > 2

@@ -163,6 +163,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
     _sizes_of: ClassVar[tuple[str, ...]] = ("n_components",)
     #: The kinds of inference it has.
     _inferences: ClassVar[tuple[str, ...]] = ("mcmc", "vi")
+    #: Whether data may have more axes than a matrix.
+    _of_tensors: ClassVar[bool] = False
     #: Whether data after those of the fit are of other rows.
     _takes_new_rows: ClassVar[bool] = False
     PUBLISHED: ClassVar = Results.PUBLISHED | {
@@ -210,6 +212,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.three_d_array = self._of_tensors
         tags.input_tags.positive_only = self.noise != "naive"  # of plain arrays without an `alpha`
         return tags
 
@@ -220,12 +223,26 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
 
     def _checked_values(self, released: Counts, *, reset: bool) -> Array:
         """Return the values as an array of the model's number of axes, scikit-learn's way."""
+        if self._of_tensors and (released.ndim if hasattr(released, "ndim") else np.ndim(np.asarray(released))) > 2:
+            return self._checked_tensor(released, reset=reset)
         if _tables.is_sparse(released):
             _tables.refuse_large(released.shape, "released")
         values = validation().validate_data(
             self, released, reset=reset, accept_sparse=["csr", "csc", "coo"], ensure_all_finite=False
         )
         return values if isinstance(values, np.ndarray) else values.toarray()
+
+    def _checked_tensor(self, released: Counts, *, reset: bool) -> Array:
+        """Return data of more axes than a matrix as an array; scikit-learn knows the second as features."""
+        values: Array = validation().check_array(
+            released, allow_nd=True, ensure_all_finite=False, input_name="released"
+        )
+        if not values.size:
+            raise ValueError(f"`released` must have a cell at least, got shape {values.shape}")
+        if reset:
+            self.__dict__.pop("feature_names_in_", None)
+            self.n_features_in_ = values.shape[1]
+        return values
 
     def _make_posterior(self, problem: Problem, runs: list[Run]) -> Posterior:
         return Posterior(problem, runs)

@@ -67,6 +67,14 @@ class Factor(Variable):
         return self.shown(np.empty(self.shape)).shape
 
 
+def products(weights: Floats, factors: Sequence[Floats]) -> Floats:
+    """Return the products of weights and of factors (extent, width), of shape (width, extent, extent, ...)."""
+    found = weights.copy()
+    for factor in factors:
+        found = found[..., None] * factor.T.reshape(len(weights), *(1,) * (found.ndim - 1), len(factor))
+    return found
+
+
 @dataclass(frozen=True)
 class Layout:
     """A model of the core, its extents and its factors.

@@ -13,11 +13,10 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._inference import parameters
-from quincunx._sklearn import validation
-from quincunx._types import Array, Facts, Floats, Tags
+from quincunx._types import Array, Facts, Floats
 from quincunx.factorization._data import Counts, Data, Given
-from quincunx.factorization._estimator import CountFactorization, model_doc
-from quincunx.factorization._layout import Factor, Layout
+from quincunx.factorization._estimator import model_doc
+from quincunx.factorization._layout import Factor, Layout, products
 from quincunx.factorization._posterior import Posterior
 from quincunx.factorization._transform import RowTransformer
 
@@ -110,17 +109,13 @@ class PoissonTensorFactorization(RowTransformer):
 
     PUBLISHED: ClassVar = RowTransformer.PUBLISHED | dict.fromkeys(("factors_", "weights_", "core_"), "released")
 
+    _of_tensors: ClassVar = True
     _switches: ClassVar = ("weights",)
     _sizes_of: ClassVar = ("n_components", "core", "tied")
     n_components: int | Sequence[int] = field(default=10, kw_only=False)  # type: ignore[assignment]
     core: Literal["diagonal", "dense"] = "diagonal"
     tied: Sequence[Sequence[int]] | None = None
     weights: bool = False
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
 
     def _sizes(self) -> Facts:
         _check.one_of(self.core, "core", ("diagonal", "dense"))
@@ -209,10 +204,7 @@ class PoissonTensorFactorization(RowTransformer):
         return data
 
     def _checked_values(self, released: Counts, *, reset: bool) -> Array:
-        if getattr(released, "ndim", 0) < 3 and (hasattr(released, "ndim") or np.ndim(np.asarray(released)) < 3):
-            values = super()._checked_values(released, reset=reset)
-        else:
-            values = checked_tensor(self, released, reset)
+        values = super()._checked_values(released, reset=reset)
         if not reset and values.shape[1:] != (expected := self._posterior.problem.data.shape[1:]):
             raise ValueError(f"`released` must have shape (n, {', '.join(map(str, expected))}), got {values.shape}")
         return values
@@ -245,12 +237,7 @@ class PoissonTensorFactorization(RowTransformer):
             for factor in self.factors_[1:]:  # the components of a mode go, its indices come last
                 components = np.tensordot(components, factor, axes=(1, 1))
             return components
-        components = self.weights_.copy()
-        for factor in self.factors_[1:]:
-            components = components[..., None] * factor.T.reshape(
-                factor.shape[1], *(1,) * (components.ndim - 1), len(factor)
-            )
-        return components
+        return products(self.weights_, self.factors_[1:])
 
     @property
     def _n_features_out(self) -> int:
@@ -265,14 +252,3 @@ def _sequence(value: Sequence[T]) -> Sequence[T]:
     if not isinstance(value, (list, tuple)):
         raise TypeError(f"`tied` must be a sequence of groups of modes, as [(0, 1)], got {value!r}")
     return value
-
-
-def checked_tensor(estimator: CountFactorization, released: Counts, reset: bool) -> Array:
-    """Return data of more axes than a matrix as an array; scikit-learn knows the second as features."""
-    values: Array = validation().check_array(released, allow_nd=True, ensure_all_finite=False, input_name="released")
-    if not values.size:
-        raise ValueError(f"`released` must have a cell at least, got shape {values.shape}")
-    if reset:
-        estimator.__dict__.pop("feature_names_in_", None)
-        estimator.n_features_in_ = values.shape[1]
-    return values
