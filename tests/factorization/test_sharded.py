@@ -94,7 +94,7 @@ def test_there_are_no_more_shards_than_blocks_of_rows():
         layout = model._layout(data.shape)
         problem = _sharded_gibbs.Problem(data, layout, model._priors(layout), "mcmc", "auto")
         sampler = _sharded_gibbs.ShardedGibbs(problem, model._runs(problem), _sharded_gibbs.Schedule(1), where)
-        assert sampler._edges == [(0, 128), (128, 256), (256, 384), (384, 512), (512, 640), (640, 700)]
+        assert sampler.edges == [(0, 128), (128, 256), (256, 384), (384, 512), (512, 640), (640, 700)]
 
 
 def test_a_fit_goes_on_with_other_shards_or_none_and_from_a_file():

@@ -8,11 +8,11 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from quincunx._inference import Array, Backend, Floats, ShardLost
+from quincunx._inference import Array, Backend, Floats, Run, Schedule, ShardLost
 from quincunx.errors import WorkerError
 from quincunx.factorization._chains import Problem
 from quincunx.factorization._data import Data
@@ -104,16 +104,40 @@ class RowShard:
         return self._part.problem.data.counts.facts()
 
 
-class Together(Protocol):
-    """Runs of a fit, as the client has them."""
+class Together:
+    """All runs of a fit, whose rows are where a backend has them, as the client has them."""
 
-    place: Any
+    #: The runs since all shards were started, each with the `iteration` where it is, and its `place`.
+    each: list[Any]
+
+    def __init__(self, problem: Problem, runs: Sequence[Run], schedule: Schedule, where: Backend) -> None:
+        self.problem, self.schedule, self.where = problem, schedule, where
+        self.edges = edges_of(problem, where.number)
+        keys = [run.key for run in runs]
+        parts = [ShardData(rows_of(problem, i, edge), keys) for i, edge in enumerate(self.edges)]
+        self.lasting = Lasting(where, self, lambda: self._start(parts, runs))
+
+    def _start(self, parts: Sequence[ShardData], runs: Sequence[Run]) -> None:
+        """Bring all shards to where the runs are."""
+        raise NotImplementedError
+
+    @property
+    def place(self) -> Any:
+        """What the client's part of all runs needs to go back to where it is."""
+        return [one.place for one in self.each]
+
+    @place.setter
+    def place(self, place: Any) -> None:
+        for one, own in zip(self.each, place, strict=True):
+            one.place = own
 
     def iterations(self) -> list[int]:
         """Return how many iterations of each run are done."""
+        return [one.iteration for one in self.each]
 
     def catch_up(self, iterations: Sequence[int]) -> None:
         """Do what is missing to so many iterations of each run."""
+        raise NotImplementedError
 
 
 class Lasting:

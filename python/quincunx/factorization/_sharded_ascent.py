@@ -20,7 +20,7 @@ from quincunx._inference import Array, Backend, Floats, Report, Run, Schedule
 from quincunx._inference import _shards as shards
 from quincunx.factorization._chains import Problem, _settled
 from quincunx.factorization._data import Data
-from quincunx.factorization._row_shards import Lasting, RowShard, ShardData, edges_of, resized, rows_of, together
+from quincunx.factorization._row_shards import RowShard, ShardData, Together, resized, together
 from quincunx.factorization._rows import Laws, flat_priors
 
 
@@ -206,15 +206,10 @@ def _counts(parts: Sequence[Array]) -> Floats:
     return found
 
 
-class Ascents:
-    """All ascents of a fit, whose rows are where a backend has them."""
+class Ascents(Together):
+    """All ascents of a fit."""
 
-    def __init__(self, problem: Problem, runs: Sequence[Run], schedule: Schedule, where: Backend) -> None:
-        self.problem, self.schedule, self.where = problem, schedule, where
-        self.edges = edges_of(problem, where.number)
-        keys = [run.key for run in runs]
-        parts = [ShardData(rows_of(problem, i, edge), keys) for i, edge in enumerate(self.edges)]
-        self.lasting = Lasting(where, self, lambda: self._start(parts, runs))
+    each: list[ShardedAscent]
 
     def _start(self, parts: Sequence[ShardData], runs: Sequence[Run]) -> None:
         threads = _check.threads(self.schedule.threads)
@@ -222,20 +217,6 @@ class Ascents:
         whole = together([facts for facts, _ in self.where.call("facts")])
         self.where.each("begin", [(first, whole) for first, _ in self.edges])
         self.each = [ShardedAscent(self, i, run, whole) for i, run in enumerate(runs)]
-
-    def iterations(self) -> list[int]:
-        """Return how many iterations of each are done."""
-        return [one.iteration for one in self.each]
-
-    @property
-    def place(self) -> Any:
-        """What the client's part of all ascents needs to go back to where it is."""
-        return [one.place for one in self.each]
-
-    @place.setter
-    def place(self, place: Any) -> None:
-        for one, own in zip(self.each, place, strict=True):
-            one.place = own
 
     def catch_up(self, iterations: Sequence[int]) -> None:
         """Iterate until so many iterations of each are done."""

@@ -24,7 +24,7 @@ from quincunx._inference import Array, Arrays, Backend, Floats, Report, Run, Sch
 from quincunx._inference import _shards as shards
 from quincunx.factorization._chains import Problem, Record
 from quincunx.factorization._data import Data
-from quincunx.factorization._row_shards import Lasting, RowShard, ShardData, edges_of, resized, rows_of, together
+from quincunx.factorization._row_shards import RowShard, ShardData, Together, resized, together
 
 
 class GibbsShard(RowShard):
@@ -96,55 +96,57 @@ class _Columns:
     filled: int
 
     @property
+    def iteration(self) -> int:
+        """Sweeps done."""
+        return self.chain.iteration
+
+    @property
     def place(self) -> tuple[int, int, Floats]:
         """What the chain needs to go back to where it is."""
-        return self.chain.iteration, self.filled, self.right
+        return self.iteration, self.filled, self.right
 
     @place.setter
     def place(self, place: tuple[int, int, Floats]) -> None:
         self.chain.iteration, self.filled, self.right = place
 
 
-class ShardedGibbs:
+class ShardedGibbs(Together):
     """All chains of a fit together, a `Sampler`; leaves the same runs as `GibbsSampler` does of each."""
 
     rounds: ClassVar[int] = 1
 
+    each: list[_Columns]
+
     def __init__(self, problem: Problem, runs: Sequence[Run], schedule: Schedule, where: Backend) -> None:
-        self._problem, self._schedule, self._backend = problem, schedule, where
         self._threads = _check.threads(schedule.threads)
-        self._edges = edges_of(problem, where.number)
-        keys = [run.key for run in runs]
-        parts = [ShardData(rows_of(problem, i, edge), keys) for i, edge in enumerate(self._edges)]
-        self._lasting = Lasting(where, self, lambda: self._start(parts, runs))
+        super().__init__(problem, runs, schedule, where)
 
     def _start(self, parts: Sequence[ShardData], runs: Sequence[Run]) -> None:
-        """Bring all shards to where the runs are."""
-        problem, where = self._problem, self._backend
+        problem, where = self.problem, self.where
         where.start(GibbsShard, parts, [part.bytes(self._threads) for part in parts])
         facts, held = zip(*where.call("facts"), strict=True)
         whole = together(facts)
         self._all_held = shards.total(held) == whole[0]
         self._holds = whole[3] > 0 and not problem.imputes
-        where.each("begin", [(first, whole) for first, _ in self._edges])
-        self._chains = [self._columns(run, whole) for run in runs]
+        where.each("begin", [(first, whole) for first, _ in self.edges])
+        self.each = [self._columns(run, whole) for run in runs]
         for number, run in enumerate(runs):
             if run.state:
                 where.each("set_factor", self._states(number, run))
 
     def _states(self, number: int, run: Run) -> Iterator[tuple[Any, ...]]:
         """Yield for each shard what its chain of a run continues from."""
-        cols = self._problem.data.shape[1]
+        cols = self.problem.data.shape[1]
         noise = [run.state[name] for name in ("noise_0", "noise_1") if name in run.state]
-        if self._problem.method != "bessel":
+        if self.problem.method != "bessel":
             noise = []
-        for first, last in self._edges:
+        for first, last in self.edges:
             own = [np.ascontiguousarray(one[first * cols : last * cols]) for one in noise]
             yield number, run.iteration, np.ascontiguousarray(run.state["factor_0"][first:last]), own
 
     def _columns(self, run: Run, whole: Any) -> _Columns:
         """Return what the client has of a run: the columns beside a single row that is never looked at."""
-        problem, cols = self._problem, self._problem.data.shape[1]
+        problem, cols = self.problem, self.problem.data.shape[1]
         row = Data(np.zeros((1, cols), dtype=np.int8), np.zeros(()), None)
         one = replace(resized(problem, row, slice(0, 1), 1, problem.layout.n_components), method="collapsed")
         chain = _core.GibbsChain(*one.arguments(run), run.key, [True, False])
@@ -152,21 +154,7 @@ class ShardedGibbs:
         if run.state:
             chain.set_factors([chain.factors()[0], run.state["factor_1"]])
         chain.iteration = run.iteration
-        return _Columns(chain, chain.factors()[1], Record(problem, run, self._schedule), len(run.kept))
-
-    def iterations(self) -> list[int]:
-        """Return how many sweeps of each run are done."""
-        return [one.chain.iteration for one in self._chains]
-
-    @property
-    def place(self) -> Any:
-        """What the client's part of all runs needs to go back to where it is."""
-        return [one.place for one in self._chains]
-
-    @place.setter
-    def place(self, place: Any) -> None:
-        for one, own in zip(self._chains, place, strict=True):
-            one.place = own
+        return _Columns(chain, chain.factors()[1], Record(problem, run, self.schedule), len(run.kept))
 
     def catch_up(self, iterations: Sequence[int]) -> None:
         """Sweep until so many sweeps of each run are done."""
@@ -176,32 +164,32 @@ class ShardedGibbs:
     @property
     def iteration(self) -> int:
         """Sweeps done of the first run."""
-        return self._chains[0].chain.iteration
+        return self.each[0].iteration
 
     @property
     def left(self) -> int:
         """Sweeps to do, of all runs."""
-        return sum(max(0, self._schedule.until - iteration) for iteration in self.iterations())
+        return sum(max(0, self.schedule.until - iteration) for iteration in self.iterations())
 
     def advance(self, steps: int, report: Report | None) -> bool:
         """Take so many sweeps of all runs together, or a few more."""
         start = self.left
         until = max(0, start - steps)
         while self.left > until:
-            self._lasting.do(self._sweep)
+            self.lasting.do(self._sweep)
             if report is not None:
                 report(max(0, start - self.left), start - until)
         return not self.left
 
     def _sweep(self) -> None:
         """Sweep all chains that have sweeps to do."""
-        active = {i: one for i, one in enumerate(self._chains) if one.chain.iteration < self._schedule.until}
-        found = self._backend.call("sweep", {i: one.right for i, one in active.items()})
+        active = {i: one for i, one in enumerate(self.each) if one.iteration < self.schedule.until}
+        found = self.where.call("sweep", {i: one.right for i, one in active.items()})
         tallies = {i: shards.total(shard[i][0] for shard in found).astype(np.uint64) for i in active}
         sums = {i: shards.exact(shard[i][1] for shard in found) for i in active}
-        held = dict.fromkeys(active, np.empty((0, self._problem.layout.n_components)))
+        held = dict.fromkeys(active, np.empty((0, self.problem.layout.n_components)))
         if self._holds:
-            of_shards = self._backend.call("held", sums)
+            of_shards = self.where.call("held", sums)
             for i in active:
                 parts = [shard[i] for shard in of_shards if len(shard[i])]
                 held[i] = np.sum(parts, axis=0)
@@ -210,23 +198,23 @@ class ShardedGibbs:
         for i, one in active.items():
             rate = one.chain.redraw_columns(tallies[i], sums[i], held[i], self._threads)
             one.right = one.chain.factors()[1]
-            step = one.chain.iteration
+            step = one.iteration
             one.record.total_rate[step - 1], one.record.total_count[step - 1] = rate, tallies[i].sum()
-            if step > self._schedule.n_warmup and step % self._schedule.thin == 0:
+            if step > self.schedule.n_warmup and step % self.schedule.thin == 0:
                 kept[i] = one.right
         if kept:
             self._keep(kept)
 
     def _keep(self, kept: dict[int, Floats]) -> None:
         """Keep a draw of some chains."""
-        of_shards = self._backend.call("draw", kept)
+        of_shards = self.where.call("draw", kept)
         for i, right in kept.items():
-            one = self._chains[i]
+            one = self.each[i]
             place, record = one.filled, one.record
-            for (first, last), shard in zip(self._edges, of_shards, strict=True):
+            for (first, last), shard in zip(self.edges, of_shards, strict=True):
                 record.draws[0][place, first:last] = shard[i][1]
             record.draws[1][place] = right
-            record.kept[place] = one.chain.iteration
+            record.kept[place] = one.iteration
             record.log_likelihood[place] = shards.exact(shard[i][0] for shard in of_shards)[0]
             one.filled += 1
 
@@ -236,12 +224,12 @@ class ShardedGibbs:
 
     def results(self) -> list[Run]:
         """Return the runs as far as they came; after a stop within a round, as far as they were remembered."""
-        self._lasting.mend()
-        shards_of_chains = list(zip(*self._lasting.do(lambda: self._backend.call("chains")), strict=True))
-        return [self._run(one, parts) for one, parts in zip(self._chains, shards_of_chains, strict=True)]
+        self.lasting.mend()
+        shards_of_chains = list(zip(*self.lasting.do(lambda: self.where.call("chains")), strict=True))
+        return [self._run(one, parts) for one, parts in zip(self.each, shards_of_chains, strict=True)]
 
     def _run(self, one: _Columns, parts: Sequence[tuple[int, Floats, list[Array]]]) -> Run:
         state: Arrays = {"factor_0": np.concatenate([factor for _, factor, _ in parts]), "factor_1": one.right}
         for side, noise in enumerate(zip(*(noise for _, _, noise in parts), strict=True)):
             state[f"noise_{side}"] = np.concatenate(noise)
-        return one.record.run(one.filled, one.chain.iteration, state)
+        return one.record.run(one.filled, one.iteration, state)
