@@ -118,6 +118,10 @@ class Schedule:
         """Return how many iterations after the given one are kept."""
         return max(0, self.until // self.thin - max(iteration, self.n_warmup) // self.thin)
 
+    def settled(self, bounds: Sequence[float] | Floats) -> bool:
+        """Say whether the last two values of an objective agree within the tolerance."""
+        return len(bounds) > 1 and bool(abs(bounds[-1] - bounds[-2]) < self.tolerance * abs(bounds[-1]))
+
 
 @dataclass(eq=False)
 class Run:

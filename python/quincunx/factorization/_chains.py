@@ -318,9 +318,9 @@ class AscentSampler:
                 self._ascent.run(1 if alone else end - self.iteration, 0.0 if alone else tolerance, threads, hear)
             finally:
                 self._ascent.run(0, 0.0, threads, None)  # after an interrupt an iteration may have no bound yet
-                self._converged = _settled(self.elbo()[:-1], tolerance)
+                self._converged = self._schedule.settled(self.elbo()[:-1])
         if self.iteration == self._schedule.until:
-            self._converged = self._converged or _settled(self.elbo(), tolerance)
+            self._converged = self._converged or self._schedule.settled(self.elbo())
         return self._converged
 
     @property
@@ -357,8 +357,3 @@ class AscentSampler:
 def gammas(run: Run) -> list[tuple[Floats, Floats]]:
     """Return shapes and rates of the laws of an ascent's factors; rates of Dirichlet laws are sums of shapes."""
     return list(zip(_with_prefix("shape", run.state), _with_prefix("rate", run.state), strict=True))
-
-
-def _settled(bounds: Floats, tolerance: float) -> bool:
-    """Say whether the last two bounds agree."""
-    return len(bounds) > 1 and bool(abs(bounds[-1] - bounds[-2]) < tolerance * abs(bounds[-1]))

@@ -18,7 +18,7 @@ import numpy as np
 from quincunx import _check, _core
 from quincunx._inference import Array, Backend, Floats, Report, Run, Schedule
 from quincunx._inference import _shards as shards
-from quincunx.factorization._chains import Problem, _settled
+from quincunx.factorization._chains import Problem
 from quincunx.factorization._data import Data
 from quincunx.factorization._row_shards import RowShard, ShardData, Together, resized, together
 from quincunx.factorization._rows import Laws, flat_priors
@@ -127,18 +127,18 @@ class ShardedAscent:
 
     def advance(self, steps: int, report: Report | None) -> bool:
         """Do a number of iterations; say whether the tolerance was met."""
-        tolerance = self._ascents.schedule.tolerance
+        schedule = self._ascents.schedule
         for done in range(steps):
             self._ascents.lasting.do(self.iterate)
             if report is not None:
                 report(done + 1, steps)
-            if _settled(np.array(self._elbo), tolerance):
+            if schedule.settled(self._elbo):
                 self._converged = True
                 break
         if self._converged or not self.left:
             lasting = self._ascents.lasting
             lasting.do(self.close)
-            self._converged = self._converged or _settled(np.array(self._elbo), tolerance)
+            self._converged = self._converged or schedule.settled(self._elbo)
             lasting.do(lasting.remember)  # what has ended does not go back when another is stopped
         return self._converged
 

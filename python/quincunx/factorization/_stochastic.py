@@ -87,12 +87,11 @@ class StochasticSampler:
         """Do a number of passes; say whether the tolerance was met. An interrupt leaves the last whole pass."""
         for done in range(steps):
             self._run = self._passed(report, done, steps)
-            bounds = self._run.step_statistics["elbo"]
-            met = len(bounds) > 1 and abs(bounds[-1] - bounds[-2]) < self._schedule.tolerance * abs(bounds[-1])
+            met = self._schedule.settled(self._run.step_statistics["elbo"])
             if met or not self.left:
                 # The laws of rows are those that their last batch found; now they follow the components.
-                self._run = replace(self._run, converged=bool(met), state=self._run.state | self._rows_at_the_end())
-                return bool(met)
+                self._run = replace(self._run, converged=met, state=self._run.state | self._rows_at_the_end())
+                return met
         return False
 
     def statistics(self) -> dict[str, float | None]:
