@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, BinaryIO, ClassVar, Never, Self
 
 from quincunx import _check
+from quincunx._docs import sections
 from quincunx._inference import _archive, _checkpoint
 from quincunx._inference._drive import Stopped, run_here, run_on
 from quincunx._inference._parameters import Parametrized
@@ -20,6 +21,7 @@ from quincunx._types import Array, Facts, Floats
 from quincunx.errors import CheckpointError, ConvergenceError
 
 
+@sections
 class PosteriorEstimator(Parametrized):
     """The base of a room's estimators, beside scikit-learn's where the room has those.
 
@@ -238,10 +240,7 @@ class PosteriorEstimator(Parametrized):
         ------
         ValueError
             If the file holds no such estimator.
-        TooLargeError
-            If what it holds does not fit into the available memory; nothing is unpacked then.
-        OSError
-            If it cannot be read.
+        {unpacked}
         """
         return _archive.load(source, cls._room, cls.__name__, cls._from_archive)
 

@@ -182,7 +182,13 @@ def release_command(
         raise ValueError(f"`source` must have one column for {mechanism}, got {values.shape[1]}")
     how = {"bounds": bounds, "n": n, "radius": radius, "categories": categories}
     made = mechanism_of(mechanism, epsilon=epsilon, delta=delta, dimension=table.shape[1], **how)  # type: ignore[arg-type]
-    release = made.release(values)
+    return _written(made.release(values), out, format)
+
+
+def _written(
+    release: Release, out: str | os.PathLike[str] | BinaryIO, format: Literal["npz", "csv", "json"] | None
+) -> str:
+    """Write a release, into what has no name as CSV, and return what it guarantees."""
     release.save(out, format=format if format is not None or isinstance(out, (str, os.PathLike)) else "csv")
     return f"{release.guarantee}\nprotects {release.protects}"
 
@@ -327,9 +333,7 @@ def convert_command(
     >>> print(convert_command(folder / "a.npz", out=folder / "a.json").splitlines()[1])
     protects changes of at most 1 in the sum of all counts
     """
-    release = Release.load(source)
-    release.save(out, format=format if format is not None or isinstance(out, (str, os.PathLike)) else "csv")
-    return f"{release.guarantee}\nprotects {release.protects}"
+    return _written(Release.load(source), out, format)
 
 
 def privatize_command(

@@ -18,7 +18,7 @@ from quincunx.privacy import _rational, _relations
 from quincunx.privacy._calibration import gaussian_sigma
 from quincunx.privacy._curves import Gaussian
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._law import UPWARDS, Accuracy, Noise, each, read_only, step_of
+from quincunx.privacy._law import UPWARDS, Accuracy, Noise, each, read_only, real_bounds, step_of
 from quincunx.privacy._mechanism import Mechanism, mechanism_doc
 from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift, unknown
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
@@ -81,7 +81,7 @@ class GaussianNoise(Noise):
         if self.radius is not None:
             _check.real(self.radius, "radius", positive=True)
         _check.whole(self.dimension, "dimension", minimum=1)
-        _bounds(self.lower, self.upper)
+        real_bounds(self.lower, self.upper)
         if self.lower is not None and self.radius is not None:
             raise TypeError("`radius` must not be given beside `lower` and `upper`")
         if self.radius is None:
@@ -255,7 +255,7 @@ class GaussianMechanism(Mechanism):
         relation = _relations.check(relation)
         if sum(given is not None for given in (sensitivity, radius, lower)) > 1:
             raise TypeError("exactly one of `sensitivity`, `radius`, and `lower` with `upper` must be given")
-        self.lower, self.upper = _bounds(lower, upper)
+        self.lower, self.upper = real_bounds(lower, upper)
         if (epsilon is None) == (sigma is None):
             raise TypeError("exactly one of `epsilon` and `sigma` must be given")
         self.radius = None if radius is None else _check.real(radius, "radius", positive=True)
@@ -395,18 +395,6 @@ class GaussianMechanism(Mechanism):
         more = "" if self.scales is None else f", scales={list(self.scales)}"
         about = "" if self.relation == ReplaceOne() else f", relation={self.relation}"
         return f"GaussianMechanism({self.epsilon}, {self.delta}, {bound}, dimension={self.dimension}{more}{about})"
-
-
-def _bounds(lower: float | None, upper: float | None) -> tuple[float | None, float | None]:
-    """Return both bounds of numbers as floats, or neither."""
-    if lower is None or upper is None:
-        if lower is not upper:
-            raise TypeError("`lower` and `upper` must be given together")
-        return None, None
-    low, high = _check.real(lower, "lower"), _check.real(upper, "upper")
-    if not low < high:
-        raise ValueError(f"`lower` must be below `upper`, got {lower} and {upper}")
-    return low, high
 
 
 def _positive(values: Sequence[float] | Floats, name: str) -> tuple[float, ...]:

@@ -257,6 +257,18 @@ def step_of(value: object) -> None:
         raise ValueError(f"`step` must be at least 0, got {value}")
 
 
+def real_bounds(lower: float | None, upper: float | None) -> tuple[float | None, float | None]:
+    """Return both bounds of numbers as floats, or neither."""
+    if lower is None or upper is None:
+        if lower is not upper:
+            raise TypeError("`lower` and `upper` must be given together")
+        return None, None
+    low, high = _check.real(lower, "lower"), _check.real(upper, "upper")
+    if not low < high:
+        raise ValueError(f"`lower` must be below `upper`, got {lower} and {upper}")
+    return low, high
+
+
 def whole_bounds(lower: int | None, upper: int | None) -> tuple[int | None, int | None]:
     """Return bounds of whole numbers, either of which may be None."""
     low = None if lower is None else _check.whole(lower, "lower", minimum=-LARGEST, maximum=LARGEST)
