@@ -48,7 +48,7 @@ from quincunx.ldp._noise import (
 from quincunx.ldp._problem import Block, PosteriorDraws
 from quincunx.ldp._simulation import DataSet, covariance, generated, noisy
 from quincunx.ldp.priors import LKJ, HalfNormal, Normal
-from quincunx.ldp.statistics import smat, svec
+from quincunx.ldp.statistics import _of_linear, _of_logistic, smat
 from quincunx.privacy import Release
 from quincunx.privacy.noise import GaussianNoise, Noise, RandomizedResponseNoise
 
@@ -591,9 +591,7 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
         return np.asarray(score + truth["residual_sd"] * rng.normal(size=score.shape))
 
     def _moments_of(self, x: Floats, y: Floats) -> Floats:
-        first, second = self.noise_ratios
-        cross = np.sqrt(first) * y[:, None] * x
-        return np.column_stack([svec(x[:, :, None] * x[:, None, :]), cross, np.sqrt(second) * y**2])
+        return _of_linear(x, y, *self.noise_ratios)
 
     def _of_total(self, total: Floats, users: int, deviations: Floats) -> Records:
         d = self._features(total.size)
@@ -720,8 +718,7 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
         return (rng.random(score.shape) < _sigmoid(score)).astype(float)
 
     def _moments_of(self, x: Floats, y: Floats) -> Floats:
-        moments = svec(x[:, :, None] * x[:, None, :])
-        return np.column_stack([(2 * y - 1)[:, None] * x, np.sqrt(self.noise_ratio) * moments])
+        return _of_logistic(x, y, self.noise_ratio)
 
     def _set_fitted(self, posterior: PosteriorDraws) -> None:
         super()._set_fitted(posterior)

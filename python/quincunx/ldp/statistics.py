@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._inference import Floats
+from quincunx.privacy._gaussian import in_ball
 
 __all__ = ["linear", "logistic", "smat", "svec"]
 
@@ -88,12 +89,26 @@ def _rows(x: npt.ArrayLike, bound: float) -> Floats:
     array = _check.reals(x, "X")
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(f"`X` must have shape (n, d), got {array.shape}")
-    radius = _check.real(bound, "x_bound", positive=True)
-    largest = np.max(np.abs(array), axis=1, keepdims=True, initial=0.0)
-    unit = array / np.where(largest > 0, largest, 1.0)
-    length = np.sqrt(np.sum(unit * unit, axis=1, keepdims=True))
-    length = np.where(length > 0, length, 1.0)
-    return np.where(largest <= radius / length, array, unit * (radius / length))
+    return in_ball(array, _check.real(bound, "x_bound", positive=True))
+
+
+def _one_each(answers: Floats, rows: Floats) -> Floats:
+    """Return answers, of which each row has one."""
+    if answers.shape != (len(rows),):
+        raise ValueError(f"`y` must have shape ({len(rows)},), got {answers.shape}")
+    return answers
+
+
+def _of_linear(x: Floats, y: Floats, first: float, second: float) -> Floats:
+    """Return the moments of `linear`, of records as they are."""
+    squares = svec(x[:, :, None] * x[:, None, :])
+    return np.column_stack([squares, math.sqrt(first) * y[:, None] * x, math.sqrt(second) * y**2])
+
+
+def _of_logistic(x: Floats, y: Floats, ratio: float) -> Floats:
+    """Return the moments of `logistic`, of records as they are and labels 0 and 1."""
+    squares = svec(x[:, :, None] * x[:, None, :])
+    return np.column_stack([(2.0 * y - 1.0)[:, None] * x, math.sqrt(ratio) * squares])
 
 
 def linear(
@@ -138,10 +153,9 @@ def linear(
     [[0.36, 0.6788, 0.64, 0.6, 0.8, 1.0]]
     """
     rows, bound = _rows(X, x_bound), _check.real(y_bound, "y_bound", positive=True)
-    answers = np.clip(_answers(y, len(rows)), -bound, bound)
+    answers = np.clip(_one_each(_check.reals(y, "y"), rows), -bound, bound)
     first, second = (_check.real(ratio, "noise_ratios", positive=True) for ratio in noise_ratios)
-    moments = svec(rows[:, :, None] * rows[:, None, :])
-    return np.column_stack([moments, math.sqrt(first) * answers[:, None] * rows, math.sqrt(second) * answers**2])
+    return _of_linear(rows, answers, first, second)
 
 
 def logistic(X: npt.ArrayLike, y: npt.ArrayLike, *, x_bound: float, noise_ratio: float = 1.0) -> Floats:
@@ -176,16 +190,5 @@ def logistic(X: npt.ArrayLike, y: npt.ArrayLike, *, x_bound: float, noise_ratio:
     [[-0.6, -0.8, 0.36, 0.6788, 0.64]]
     """
     rows = _rows(X, x_bound)
-    labels = 2.0 * _check.categories(y, "y", 2) - 1.0
-    if labels.shape != (len(rows),):
-        raise ValueError(f"`y` must have shape ({len(rows)},), got {labels.shape}")
-    ratio = _check.real(noise_ratio, "noise_ratio", positive=True)
-    moments = svec(rows[:, :, None] * rows[:, None, :])
-    return np.column_stack([labels[:, None] * rows, math.sqrt(ratio) * moments])
-
-
-def _answers(y: npt.ArrayLike, n: int) -> Floats:
-    answers = _check.reals(y, "y")
-    if answers.shape != (n,):
-        raise ValueError(f"`y` must have shape ({n},), got {answers.shape}")
-    return answers
+    labels = _one_each(_check.categories(y, "y", 2), rows)
+    return _of_logistic(rows, labels, _check.real(noise_ratio, "noise_ratio", positive=True))

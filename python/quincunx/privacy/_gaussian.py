@@ -135,11 +135,7 @@ class GaussianNoise(Noise):
             return numbers
         if numbers.ndim == 0 or numbers.shape[-1] != length:
             raise ValueError(f"`x` must have a last axis of length {length}, got shape {numbers.shape}")
-        largest = np.max(np.abs(numbers), axis=-1, keepdims=True)
-        unit = numbers / np.where(largest > 0, largest, 1.0)  # so that squares neither overflow nor vanish
-        norm = np.sqrt(np.sum(unit * unit, axis=-1, keepdims=True))
-        inside = largest <= self.radius / np.where(norm > 0, norm, 1.0)
-        return np.where(inside, numbers, unit * (self.radius / np.where(norm > 0, norm, 1.0)))
+        return in_ball(numbers, self.radius)
 
     def _log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> Floats:
         sigma = self.sigma if self.scales is None else self.sigma * self.scales
@@ -167,6 +163,15 @@ class GaussianNoise(Noise):
         if chosen.size and (chosen == (row := chosen.reshape(-1, chosen.shape[-1])[0])).all():
             chosen = row  # the coordinates lie along the last axis still
         return replace(self, scales=chosen)
+
+
+def in_ball(vectors: Floats, radius: float) -> Floats:
+    """Return vectors along the last axis clipped to the ball of a radius about 0."""
+    largest = np.max(np.abs(vectors), axis=-1, keepdims=True)
+    unit = vectors / np.where(largest > 0, largest, 1.0)  # so that squares neither overflow nor vanish
+    norm = np.sqrt(np.sum(unit * unit, axis=-1, keepdims=True))
+    norm = np.where(norm > 0, norm, 1.0)
+    return np.where(largest <= radius / norm, vectors, unit * (radius / norm))
 
 
 @mechanism_doc
