@@ -273,6 +273,14 @@ def far_tail(law, rates, k):
         return -deviances - mp.log(2 * mp.pi * h) / 2 - mp.log1p(-ratio)
 
 
+def assert_tails_are_all(law, places):
+    """Both tails at each place are probabilities that sum to one."""
+    for k in places:
+        assert 0.0 <= law.cdf(k) <= 1.0
+        assert 0.0 <= law.ccdf(k) <= 1.0
+        assert law.cdf(k) + law.ccdf(k) == pytest.approx(1.0, abs=1e-15)
+
+
 @pytest.mark.parametrize(
     "rates",
     [
@@ -288,10 +296,7 @@ def far_tail(law, rates, k):
 )
 def test_tails_at_the_last_numbers_end(rates):
     law, mirrored = Skellam(*rates), Skellam(*rates[::-1])
-    for k in (-LAST, 1 - LAST, 0, LAST - 1, LAST):
-        assert 0.0 <= law.cdf(k) <= 1.0
-        assert 0.0 <= law.ccdf(k) <= 1.0
-        assert law.cdf(k) + law.ccdf(k) == pytest.approx(1.0, abs=1e-15)
+    assert_tails_are_all(law, (-LAST, 1 - LAST, 0, LAST - 1, LAST))
     for k in (LAST - 1, LAST):
         if rates[0] == 0.0:
             assert law.logccdf(k) == mirrored.logcdf(-k - 1 if k < LAST else -k) == -math.inf
@@ -322,10 +327,7 @@ def test_other_laws_end_at_the_last_number():
     ]
     laws += [TwoPiecePoisson(released, rate, 0.3) for released in (0, 5, LAST) for rate in (0.0, 2.0, 1e5, 2.0**53)]
     for law in laws:
-        for k in (-LAST, 0, LAST - 1, LAST):
-            assert 0.0 <= law.cdf(k) <= 1.0
-            assert 0.0 <= law.ccdf(k) <= 1.0
-            assert law.cdf(k) + law.ccdf(k) == pytest.approx(1.0, abs=1e-15)
+        assert_tails_are_all(law, (-LAST, 0, LAST - 1, LAST))
 
 
 @pytest.mark.parametrize("end", [2**53, 2**53 - 1, -(2**53), 1 - 2**53])

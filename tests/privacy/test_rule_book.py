@@ -443,20 +443,26 @@ def check_gaussian(count, seed):
     assert worst < 3e-15
 
 
+def exact_responses(times, e, at, digits):
+    """The delta of so many randomized responses, by the binomial sum."""
+    with mpmath.workdps(digits):
+        odds = mpmath.exp(mpmath.mpf(e))
+        term, exact = (odds / (1 + odds)) ** times, mpmath.mpf(0)
+        for k in range(times, -1, -1):
+            rest = mpmath.mpf(at) - (2 * k - times) * mpmath.mpf(e)
+            if rest >= 0:
+                break
+            exact += term * -mpmath.expm1(rest)
+            term *= mpmath.mpf(k) / (times - k + 1) / odds
+        return exact
+
+
 def check_responses(count, seed):
     rng = np.random.default_rng(seed)
     for _ in range(count):
         times, e = int(np.exp(rng.uniform(0, 6))), float(np.exp(rng.uniform(-6, 1)))
         at = float(rng.uniform(0, 1)) * min(times * e, 8 * math.sqrt(times) * e + times * e * e)
-        with mpmath.workdps(40):
-            odds = mpmath.exp(mpmath.mpf(e))
-            term, exact = (odds / (1 + odds)) ** times, mpmath.mpf(0)
-            for k in range(times, -1, -1):
-                rest = mpmath.mpf(at) - (2 * k - times) * mpmath.mpf(e)
-                if rest >= 0:
-                    break
-                exact += term * -mpmath.expm1(rest)
-                term *= mpmath.mpf(k) / (times - k + 1) / odds
+        exact = exact_responses(times, e, at, 40)
         found = (times * PrivacyGuarantee(e)).delta_at(at)
         assert mpmath.mpf(found) >= min(exact, 1), (times, e, at)  # the sum of some is 1 + 1e-39 by its roundings
         assert found <= exact * (1 + mpmath.mpf(10) ** -9) + mpmath.mpf(10) ** -300
@@ -477,15 +483,6 @@ def test_never_below_on_a_hundred_thousand_points():
 @pytest.mark.slow
 def test_responses_by_the_hundred_thousand_are_never_below():
     for times, e, at in [(10**4, 0.01, 2.0), (10**5, 0.003, 3.0), (10**5, 0.0005, 0.3)]:
-        with mpmath.workdps(60):
-            odds = mpmath.exp(mpmath.mpf(e))
-            p = odds / (1 + odds)
-            exact = mpmath.mpf(0)
-            k = times
-            term = p**times
-            while (2 * k - times) * mpmath.mpf(e) > at:
-                exact += term * -mpmath.expm1(mpmath.mpf(at) - (2 * k - times) * mpmath.mpf(e))
-                term *= mpmath.mpf(k) / (times - k + 1) / odds
-                k -= 1
+        exact = exact_responses(times, e, at, 60)
         found = (times * PrivacyGuarantee(e)).delta_at(at)
         assert exact <= found <= exact * (1 + mpmath.mpf(10) ** -11)
