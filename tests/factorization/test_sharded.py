@@ -70,11 +70,11 @@ CASES = {
 }
 
 
-def fitted(case, *, client=None, checkpoint=None, checkpoint_interval=60.0, **how):
+def fitted(case, *, client=None, checkpoint=None, checkpoint_interval=60.0, usual=HOW, **how):
     own = dict(CASES[case])
     alpha, mask = own.pop("alpha", 0.4), own.pop("mask", None)
     released = release(own.pop("mean"), alpha)
-    return PoissonFactorization(WIDTH, **(HOW | own | how)).fit(
+    return PoissonFactorization(WIDTH, **(usual | own | how)).fit(
         released, alpha=alpha, mask=mask, client=client, checkpoint=checkpoint, checkpoint_interval=checkpoint_interval
     )
 

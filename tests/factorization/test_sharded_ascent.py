@@ -1,9 +1,11 @@
 """Coordinate ascent with rows in several places: the same bits however many, and those of one process to rounding."""
 
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from tests.factorization import test_sharded
 from tests.factorization.chains import assert_same_runs
 from tests.factorization.test_sharded import CASES, HOW, WIDTH, release
 
@@ -17,11 +19,7 @@ ASCENT = {**HOW, "inference": "vi", "max_iter": 12, "tol": 0.0}
 ONES = [name for name, how in CASES.items() if "method" not in how]
 
 
-def fitted(case, *, client=None, **how):
-    own = dict(CASES[case])
-    alpha, mask = own.pop("alpha", 0.4), own.pop("mask", None)
-    released = release(own.pop("mean"), alpha)
-    return PoissonFactorization(WIDTH, **(ASCENT | own | how)).fit(released, alpha=alpha, mask=mask, client=client)
+fitted = partial(test_sharded.fitted, usual=ASCENT)
 
 
 @pytest.mark.parametrize("case", ONES)
