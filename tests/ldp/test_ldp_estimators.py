@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -190,8 +191,6 @@ def test_tractable_models_are_calibrated():
 
 def test_shares_by_chains_are_those_of_the_conjugate_posterior():
     """Told without noise the posterior is a Dirichlet law; with small counts its edges are at 0."""
-    from scipy import stats
-
     counts = np.array([30, 0, 1, 12, 0])
     data = np.repeat(np.arange(5), counts)
     model = ldp.HistogramModel(privacy.GeneralizedRandomizedResponse(40.0, 5), random_state=0, n_draws=2000).fit(data)

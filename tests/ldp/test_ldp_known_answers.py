@@ -6,7 +6,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, stats
 
 from quincunx import _core, ldp, privacy
 from quincunx.ldp import statistics
@@ -254,8 +254,6 @@ def test_whole_numbers_agree_with_the_sum_over_all_true_values(family):
     mechanism = privacy.GeometricMechanism(1.5, lower=1 if family == "poisson" else 0, upper=6)
     lower, upper = mechanism.lower, mechanism.upper
     name, theta = ("rate", 2.3) if family == "poisson" else ("probability", 0.3)
-    from scipy import stats
-
     law = {
         "poisson": stats.poisson(theta),
         "geometric": stats.geom(theta, loc=-1),
@@ -274,8 +272,6 @@ def test_whole_numbers_agree_with_the_sum_over_all_true_values(family):
 
 
 def test_counts_with_laplace_noise_agree_with_the_sum_over_all_true_values():
-    from scipy import stats
-
     mechanism = privacy.LaplaceMechanism(2.0, 0, 6)
     x = np.arange(7)
     mass = stats.poisson(2.3).pmf(x)
@@ -323,8 +319,6 @@ def test_column_sums_have_the_dense_normal_likelihood():
     mu = q + (p - q) * theta
     covariance = n * (np.diag(mu * (1 - mu) + (p - q) ** 2 * theta**2) - (p - q) ** 2 * np.outer(theta, theta))
     sums = np.round(n * mu + rng.normal(0, 10, k))
-    from scipy import stats
-
     model = ldp.HistogramModel(mechanism, data="counts")
     value, slope = model.log_likelihood(sums, n=n, gradient=True, theta=theta)
     assert value == pytest.approx(stats.multivariate_normal(n * mu, covariance).logpdf(sums), rel=1e-11)
@@ -430,8 +424,6 @@ def moments(parameters, ratios):
 
 @pytest.mark.parametrize("ratios", [(1.0, 1.0), (2.0, 1.0), (1.0, 1.5), (0.5, 3.0)])
 def test_moments_of_any_noise_ratios_have_the_dense_normal_likelihood(ratios):
-    from scipy import stats
-
     rng = np.random.default_rng(3)
     d, n, sigma = 3, 50, 2.0
     parameters = {
@@ -453,8 +445,6 @@ def test_moments_of_any_noise_ratios_have_the_dense_normal_likelihood(ratios):
 @pytest.mark.parametrize("ratios", [(1.0, 1.0), (0.5, 3.0)])
 @pytest.mark.parametrize("scales", [(1.0, 8.0, 1.0), (0.5, 0.25, 3.0), (2.0, 2.0, 0.1)])
 def test_moments_have_the_deviation_that_their_mechanism_gives_each_of_them(scales, ratios):
-    from scipy import stats
-
     rng = np.random.default_rng(6)
     d, n, sigma = 2, 40, 1.5
     parameters = {"coefficients": rng.normal(size=d), "residual_sd": 0.7, "covariance": np.diag([1.0, 0.5])}
@@ -474,8 +464,6 @@ def test_moments_have_the_deviation_that_their_mechanism_gives_each_of_them(scal
 
 
 def test_records_have_the_deviation_that_their_mechanism_gives_each_coordinate():
-    from scipy import stats
-
     rng = np.random.default_rng(7)
     x, y = rng.normal(size=(9, 3)), rng.normal(size=9)
     scales, parameters = np.array([1.0, 6.0, 0.5]), {"coefficients": [0.5, -1.0, 0.2], "covariance": np.eye(3)}
@@ -561,8 +549,6 @@ def test_logistic_regression_on_noisy_records(sigma):
     parameters = {"coefficients": np.array([1.5, -0.8]), "covariance": np.array([[1.0, 0.3], [0.3, 0.5]])}
     s, theta = parameters["covariance"], parameters["coefficients"]
     k = s + sigma**2 * np.eye(d)
-    from scipy import stats
-
     expected = stats.multivariate_normal(np.zeros(d), k).logpdf(x).sum()
     b = np.linalg.solve(k, s @ theta)
     variance = theta @ s @ theta - theta @ s @ b
@@ -576,8 +562,6 @@ def test_logistic_regression_on_noisy_records(sigma):
 
 @pytest.mark.parametrize("scales", [None, (1.0, 4.0), (3.0, 0.5)])
 def test_logistic_regression_on_noisy_moments(scales):
-    from scipy import stats
-
     rng = np.random.default_rng(5)
     d, n, sigma, ratio = 3, 200, 2.0, 0.7
     theta, s = np.array([1.0, -2.0, 0.5]), np.cov(rng.normal(size=(d, 20)))

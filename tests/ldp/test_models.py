@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from quincunx import ldp, privacy
 from quincunx.ldp.priors import LKJ, Beta, Dirichlet, Gamma, HalfNormal, Normal
@@ -183,7 +184,6 @@ assert len(found) == 200 and len(set(found)) == 1
 
 def test_correlations_without_data_follow_lkj():
     """A correlation of 2 variables under LKJ(eta) is 2 Beta(eta, eta) - 1; of 3, 2 Beta(eta + 1/2, eta + 1/2) - 1."""
-    from scipy import stats
     from tests.statistics import FALSE_ALARM
 
     priors = {"correlation": LKJ(1.5), "scales": Gamma(4, 2), "residual_sd": HalfNormal(1)}

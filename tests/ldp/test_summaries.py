@@ -244,6 +244,10 @@ def test_many_reports_are_fitted_by_their_summary():
 # What a summary keeps of the likelihood.
 
 
+def of_all_and_of_cells(group, natural):
+    return [each.likelihood().value(natural, True) for each in (group, group.summed())]
+
+
 @pytest.mark.parametrize(("lower", "upper"), [(-5.0, 5.0), (0.0, 1e-3), (1e6, 1e6 + 7.0), (-3e4, 1e5)])
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 10.0, 100.0])
 @pytest.mark.parametrize(("place", "spread"), [(0.5, 0.15), (0.1, 1.0), (0.9, 0.01), (1.2, 0.3), (0.4, 0.001)])
@@ -255,7 +259,7 @@ def test_cells_have_the_likelihood_of_all_users(lower, upper, epsilon, place, sp
     z = np.clip(rng.normal(mu, sigma, 20_000), lower, upper) + rng.laplace(0, scale, 20_000)
     group = _groups.Rectified(z, "gaussian", (lower, upper), scale, True)
     natural = np.array([mu + 0.02 * sigma, 1.05 * sigma])
-    (full, slope), (kept, kept_slope) = (each.likelihood().value(natural, True) for each in (group, group.summed()))
+    (full, slope), (kept, kept_slope) = of_all_and_of_cells(group, natural)
     # Numbers far from 0 have their own rounding, which moves each user by a unit in the last place.
     rounded = 20_000 * epsilon * max(abs(lower), abs(upper)) / width * 2.0**-53
     assert kept == pytest.approx(full, rel=3e-13, abs=1e-8 + rounded)
@@ -268,9 +272,7 @@ def test_cells_have_the_likelihood_of_all_exponential_users(upper, epsilon, time
     rng, scale, rate = np.random.default_rng(4), upper / epsilon, times / upper
     z = np.clip(rng.exponential(1 / rate, 20_000), 0, upper) + rng.laplace(0, scale, 20_000)
     group = _groups.Rectified(z, "exponential", (0.0, upper), scale, True)
-    (full, slope), (kept, kept_slope) = (
-        each.likelihood().value(np.array([rate]), True) for each in (group, group.summed())
-    )
+    (full, slope), (kept, kept_slope) = of_all_and_of_cells(group, np.array([rate]))
     assert kept == pytest.approx(full, rel=3e-13, abs=1e-8)
     assert kept_slope * rate == pytest.approx(slope * rate, rel=1e-8, abs=1e-6)
 
@@ -285,7 +287,7 @@ def test_cells_have_the_likelihood_of_all_counts(family, lower, upper, epsilon, 
     z = x + (rng.laplace(0, 1 / decay, 5000) if noise == "laplace" else rng.integers(-9, 9, 5000))
     group = _groups.Whole(z, family, noise, decay, (lower, upper), True)
     theta = np.array([(lower + upper) / 3 if family == "poisson" else 3 / (3 + lower + upper)])
-    (full, slope), (kept, kept_slope) = (each.likelihood().value(theta, True) for each in (group, group.summed()))
+    (full, slope), (kept, kept_slope) = of_all_and_of_cells(group, theta)
     if noise == "geometric":
         assert kept == pytest.approx(full, rel=1e-14)
     assert kept == pytest.approx(full, rel=3e-13, abs=1e-8)

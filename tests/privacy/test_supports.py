@@ -7,6 +7,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from scipy import stats
 from tests.statistics import assert_discrete_fit, assert_share
 
 from quincunx.privacy import (
@@ -179,8 +180,6 @@ def test_subsets_of_one_are_generalized_randomized_response():
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
 def test_thresholds_are_those_of_laplace_noise(epsilon):
-    from scipy import stats
-
     mechanism = UnaryEncoding(epsilon, 4, "threshold")
     noise = stats.laplace(scale=2 / epsilon)
     assert mechanism.one_probability == pytest.approx(noise.sf(mechanism.threshold - 1), rel=1e-12)
