@@ -30,7 +30,7 @@ from quincunx.errors import TooLargeError
 FORMAT = 1
 #: Users of one summary: sums over them stay within 64 bits.
 MOST_USERS = 2**33
-#: Rows of a file that are read at a time.
+#: Rows of a file that are read at a time: two megabytes for each column of numbers.
 BATCH = 2**18
 
 

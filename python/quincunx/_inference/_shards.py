@@ -20,7 +20,8 @@ from quincunx._executors import GIVE_UP_AFTER, WARN_AFTER
 from quincunx._types import Array, Floats
 from quincunx.errors import TooLargeError, WorkerError
 
-# Seconds between two looks at whether a worker is still there.
+# Seconds between two looks at whether a worker is still there. Not tuned: each asks Dask's scheduler, and what is lost
+# is heard of so much later.
 _LOOK = 2.0
 
 

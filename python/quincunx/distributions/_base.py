@@ -21,7 +21,7 @@ Integers: TypeAlias = "int | npt.NDArray[np.int64]"
 Column: TypeAlias = npt.NDArray[np.float64]
 
 
-# Up to so many draws no more than one thread is at work.
+# Up to so many draws no more than one thread is at work: they are one block of the core (`BLOCK` of `words.rs`).
 _FEW = 4096
 
 

@@ -17,7 +17,8 @@ from quincunx.factorization._data import Data, Given, as_data, as_mask, unpack
 from quincunx.privacy._formats import look
 from quincunx.privacy._release import Release
 
-#: Rows of a block: a part begins at a multiple of it.
+#: Rows of a block, as the core has them (`ROWS` of `factor_matrix.rs`): its sums over rows are exact from blocks on,
+#: and so the same however rows are split at multiples of it.
 BLOCK = 128
 
 

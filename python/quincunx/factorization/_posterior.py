@@ -16,7 +16,8 @@ from quincunx.factorization._data import Data
 from quincunx.factorization._groups import State
 from quincunx.factorization._layout import Rows
 
-#: Draws of a variational approximation for a predictive density.
+#: Draws of a variational approximation for a predictive density. Not tuned: a pass over all cells for each, and an
+#: error of the density that falls with their square root.
 _DRAWS = 200
 
 

@@ -19,9 +19,10 @@ from quincunx.factorization._data import Data
 from quincunx.factorization._parts import BLOCK, Lazy, Parts
 
 T = TypeVar("T")
-#: Of the time of steps, the part that remembering states may take.
+#: Of the time of steps, the part that remembering states may take. Not tuned: the smaller, the more is done again where
+#: a shard is lost.
 _SHARE = 0.02
-#: How often shards may be lost before a step is done.
+#: How often shards may be lost before a step is done: a step that kills its worker each time must end in an error.
 _TRIES = 3
 
 

@@ -13,6 +13,7 @@ from quincunx import _check, _optional
 from quincunx._inference import Floats
 from quincunx._rng import RandomSource, generator
 
+#: The chance that a model without fault does not pass: as of the tests of this package, one verdict in a million.
 FALSE_ALARM = 1e-6
 
 

@@ -26,7 +26,8 @@ from quincunx.privacy import (
 from quincunx.privacy._command import declared_categories
 from quincunx.privacy._mechanism import Mechanism
 
-#: Lines that are read at a time; fits to more go by the summary.
+#: Lines that are read at a time; fits to more go by the summary. As many as `_groups.MANY`, from which on a fit works
+#: on cells of its own accord, so that pieces change no bit.
 PIECE = 2**17
 
 

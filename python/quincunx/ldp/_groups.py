@@ -23,11 +23,13 @@ Users: TypeAlias = "tuple[Sequence[Group], npt.NDArray[np.intp]]"
 
 #: The groups by name, as files hold them.
 KINDS = Part.KINDS
-#: Cells between bounds, at the least; and reports from which on a fit works on cells.
+#: Cells between bounds, at the least: with four moments of each the log-likelihood is off by less than 1e-12 nats a
+#: user (`tests/ldp/test_summaries.py`). And reports from which on a fit works on cells, which then takes 7 to 18 % less
+#: time.
 CELLS, MANY = 2**14, 2**17
 #: Numbers that the core sorts into cells in one call: a twentieth of a second.
 PIECE = 2**22
-#: Whole numbers between bounds, at the most.
+#: Whole numbers between bounds, at the most: a cell that is not empty takes 40 bytes, 160 MiB if none of them is.
 WIDEST = 2**22
 #: What exact sums are whole multiples of.
 UNIT = Fraction(1, 2**2148)

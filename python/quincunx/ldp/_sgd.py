@@ -16,7 +16,7 @@ from quincunx._rng import RandomSource, generator
 from quincunx._sklearn import estimator_doc
 from quincunx.privacy import GaussianMechanism
 
-#: The learning rates that `tune` tries.
+#: The learning rates that `tune` tries: two for each power of ten about 1. More would cost as many more runs.
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 

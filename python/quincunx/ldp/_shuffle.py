@@ -24,7 +24,8 @@ _Array: TypeAlias = npt.NDArray[np.longdouble]
 _Long: TypeAlias = _Array | np.longdouble
 _ROUND = np.finfo(np.longdouble).eps
 _TINY = np.finfo(np.longdouble).tiny
-#: Numbers of clones looked at together.
+#: Numbers of clones looked at together: a megabyte for each array. More are fewer calls of NumPy, and a wider bound of
+#: the roundings of their sums.
 _TOGETHER = 1 << 16
 #: log x! - (x log x - x) for x below 32, and its series in 1/x, cut below 1e-22 from 32 on.
 _FEW = np.arange(32, dtype=np.longdouble)

@@ -23,6 +23,7 @@ from quincunx.privacy._privacy_map import PerEntry
 from quincunx.privacy._relations import Relation, ReplaceOne
 from quincunx.privacy._release import Release
 
+#: Probabilities are multiples of one in so many: samplers compare them with a random word.
 WORD = 2**64
 
 #: What the docstrings of these mechanisms have in common.

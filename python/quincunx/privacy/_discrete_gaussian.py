@@ -23,7 +23,8 @@ from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
 
-LARGEST_VARIANCE = 2.0**34  # of discrete Gaussian noise, whose masses are summed one by one
+#: Of discrete Gaussian noise, whose masses are summed one by one to twelve deviations: 1.6 million of them.
+LARGEST_VARIANCE = 2.0**34
 
 
 @lru_cache(maxsize=64)

@@ -22,9 +22,10 @@ from quincunx.privacy._privacy_map import Declared
 from quincunx.privacy._relations import Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
 
-#: Steps of the grid of scores per sensitivity, as a power of two.
+#: Steps of the grid of scores per sensitivity, as a power of two: rounding widens the sensitivity by a step, a
+#: billionth.
 SCORE_BITS = 30
-#: Scores beyond this many steps are clipped.
+#: Scores beyond this many steps are clipped, so that differences of two stay within 64 bits.
 LARGEST_SCORE = 2**61
 
 

@@ -24,7 +24,9 @@ from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift,
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
 
-GRID_BITS = 20  # grid steps per deviation, as a power of two
+#: Grid steps per deviation, as a power of two: the likelihood on the grid is that of the normal law up to the square of
+#: a step, 1e-12, and 2**61 steps reach 2**41 deviations.
+GRID_BITS = 20
 #: Allowance for statistics, norms and clipping in floating point.
 ROUNDED = 1 + 2.0**-40
 #: Inputs are cut to 2**-64 grid steps, below 2**-84 deviations, towards zero: two vectors of at most 2**40 numbers move

@@ -13,7 +13,7 @@ from quincunx.privacy._privacy_map import PRIVACY_MAPS, PrivacyMap
 from quincunx.privacy._relations import AddRemove, DataMetric, Relation, ReplaceOne
 
 T = TypeVar("T", bound=Curve | PrivacyMap)
-#: Counts beyond are not believed.
+#: Counts beyond are not believed: no law of losses is known of so many (`losses_of` has them below 2**63).
 MOST = 2**80
 
 

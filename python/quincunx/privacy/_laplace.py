@@ -23,7 +23,9 @@ from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
 
-GRID_BITS = 20  # grid steps per scale, as a power of two
+#: Grid steps per scale, as a power of two: rounding the bounds to the grid takes at most 2**-19 of epsilon, and the
+#: likelihood on the grid is that of the Laplace law up to the square of a step, 1e-12.
+GRID_BITS = 20
 #: In grid steps: inputs are cut to 2**-64 of one, so that at most 2**40 numbers move apart by less than this more.
 CUT = Fraction(1, 2**24)
 

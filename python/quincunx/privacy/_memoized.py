@@ -22,7 +22,8 @@ from quincunx.privacy._relations import Relation, ReplaceOne
 from quincunx.privacy._release import Release, marked, seed_words
 from quincunx.privacy._unary_encoding import UnaryEncoding, UnaryEncodingNoise
 
-#: Powers are rounded down to multiples of 2**-BITS.
+#: Powers are rounded down to multiples of 2**-BITS. Probabilities are at least 2**-64, so that levels move by less than
+#: 2**-190, far below the rounding of a double.
 BITS = 256
 
 

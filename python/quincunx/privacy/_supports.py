@@ -33,7 +33,7 @@ from quincunx.privacy._relations import Relation
 
 #: Categories at the most: the prime of local hashing, whose functions are numbers of 62 bits.
 PRIME = 2**31 - 1
-#: Reports by categories that are looked at together.
+#: Reports by categories that are looked at together: eight megabytes of hashes, whatever their number.
 PIECE = 2**20
 
 
