@@ -211,8 +211,8 @@ class Distribution:
             _core.distribution_values(self._family, columns, function, flat, out, _core.available_threads())
         return out.reshape(shape) if shape else float(out[0])
 
-    def _invert(self, lower: bool, name: str, probability: npt.ArrayLike) -> Floats:
-        checked = _check.reals_where(probability, name, "in [0, 1]", lambda x: (x >= 0) & (x <= 1))
+    def _invert(self, lower: bool, p: npt.ArrayLike) -> Floats:
+        checked = _check.reals_where(p, "p", "in [0, 1]", lambda x: (x >= 0) & (x <= 1))
         columns, flat, shape = self._spread(checked)
         _check.room(8 * math.prod(shape), "the result")
         out = np.empty(math.prod(shape))
@@ -350,7 +350,7 @@ class Distribution:
         >>> Skellam(20.0, 15.0).icdf(0.5)
         5.0
         """
-        return self._invert(True, "p", p)
+        return self._invert(True, p)
 
     def iccdf(self, p: npt.ArrayLike, /) -> Floats:
         """Smallest value whose ``ccdf`` is at most `p`.
@@ -369,7 +369,7 @@ class Distribution:
         >>> TwoSidedGeometric(alpha=0.5).iccdf(1e-9)
         29.0
         """
-        return self._invert(False, "p", p)
+        return self._invert(False, p)
 
     def ilogcdf(self, logp: npt.ArrayLike, /) -> Floats:
         """Smallest value whose ``logcdf`` is at least `logp`, where the probability itself would underflow.
@@ -436,7 +436,8 @@ class Distribution:
 
         low, high = (np.clip(end, -(2.0**53), 2.0**53) for end in ends)
         start = np.broadcast_to(np.asarray(self.icdf(0.5), dtype=np.float64), shape)
-        for sign, name in ((-1.0, "low"), (1.0, "high")):
+        edges = []
+        for sign in (-1.0, 1.0):
             step, edge = 1.0, np.array(low if sign < 0 else high)
             found = np.zeros(shape, dtype=bool)
             while not found.all() and step < 2.0**54:
@@ -445,10 +446,8 @@ class Distribution:
                 edge = np.where(hit, at, edge)
                 found |= hit
                 step *= 2
-            if name == "low":
-                below = edge
-            else:
-                above = edge
+            edges.append(edge)
+        below, above = edges
         while (above - below > 1).any():
             middle = np.floor((below + above) / 2)
             is_reached = reached(middle)
