@@ -34,6 +34,18 @@ SMALL = [
 ]
 
 
+def two_of_each(epsilon, k):
+    """Mechanisms of each kind, one with the size it chooses and one with another."""
+    return [
+        SubsetSelection(epsilon, k),
+        SubsetSelection(epsilon, k, size=k // 2 + 1),
+        LocalHashing(epsilon, k),
+        LocalHashing(epsilon, k, buckets=2),
+        HadamardResponse(epsilon, k),
+        HadamardResponse(epsilon, k, blocks=1),
+    ]
+
+
 def outputs(mechanism):
     """Every report of a mechanism; of local hashing those of one hash function."""
     k = mechanism.categories
@@ -117,14 +129,7 @@ def test_hashes_of_the_full_field_are_as_said():
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_the_stated_epsilon_is_that_of_the_probabilities_used(epsilon):
-    for mechanism in (
-        SubsetSelection(epsilon, 12),
-        SubsetSelection(epsilon, 12, size=7),
-        LocalHashing(epsilon, 12),
-        LocalHashing(epsilon, 12, buckets=2),
-        HadamardResponse(epsilon, 12),
-        HadamardResponse(epsilon, 12, blocks=1),
-    ):
+    for mechanism in two_of_each(epsilon, 12):
         share = mechanism.noise.share
         with mpmath.workdps(60):
             word = mpmath.mpf(2) ** 64
@@ -235,15 +240,7 @@ def test_estimates_find_the_shares():
     shares = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
     values = np.repeat(np.arange(5), (shares * 100_000).astype(int))
     for epsilon in (0.5, 2.0):
-        for mechanism in (
-            SubsetSelection(epsilon, 5),
-            SubsetSelection(epsilon, 5, size=3),
-            LocalHashing(epsilon, 5),
-            LocalHashing(epsilon, 5, buckets=2),
-            HadamardResponse(epsilon, 5),
-            HadamardResponse(epsilon, 5, blocks=1),
-            HadamardResponse(epsilon, 5, blocks=2),
-        ):
+        for mechanism in (*two_of_each(epsilon, 5), HadamardResponse(epsilon, 5, blocks=2)):
             release = mechanism.release(values, insecure_seed=9)
             deviation = np.sqrt(mechanism.noise.variances(shares, len(values)))
             assert (np.abs(mechanism.estimate(release) - shares) < 5.7 * deviation).all()
