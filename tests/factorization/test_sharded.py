@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from tests.factorization.chains import assert_same_runs
+from tests.factorization.chains import assert_same_runs, counts_of
 from tests.saved import reread
 
 from quincunx import _core
@@ -402,12 +402,16 @@ fitted("mask", client=2, checkpoint={str(path)!r}, checkpoint_interval=0, progre
 # The core.
 
 
+def chain_and_facts(released, width=WIDTH, mask=None):
+    """A chain of the core with one prior for all entries, and the facts of its table."""
+    counts, one = counts_of(released, 0.4, mask), (np.array([0.1]), np.array([1.0]))
+    chain = _core.GibbsChain(counts, "cp", list(np.shape(released)), width, [one, one], "auto", (1, 2))
+    return chain, counts.facts()[0]
+
+
 def test_sums_over_rows_are_those_of_blocks_rounded_once():
-    values = release(3.0)
-    counts = _core.ReleasedCounts(values.ravel(), ROWS, COLS, np.array([0.4]))
-    one = (np.array([0.1]), np.array([1.0]))
-    chain = _core.GibbsChain(counts, "cp", [ROWS, COLS], WIDTH, [one, one], "auto", (1, 2))
-    chain.place(0, counts.facts()[0])
+    chain, facts = chain_and_facts(release(3.0))
+    chain.place(0, facts)
     right = chain.factors()[1]
     tally, limbs = chain.shard_sweep(right, 1)
     rows = chain.factors()[0]
@@ -420,10 +424,7 @@ def test_sums_over_rows_are_those_of_blocks_rounded_once():
 
 
 def test_exposures_of_cells_held_out_are_their_sums_but_for_rounding():
-    values = release(0.5)
-    counts = _core.ReleasedCounts(values.ravel(), ROWS, COLS, np.array([0.4]), MASK.view(np.uint8).ravel())
-    one = (np.array([0.1]), np.array([1.0]))
-    chain = _core.GibbsChain(counts, "cp", [ROWS, COLS], WIDTH, [one, one], "auto", (1, 2))
+    chain, _ = chain_and_facts(release(0.5), mask=MASK)
     rows = chain.factors()[0]
     sums = rows.sum(axis=0)
     held = chain.held_exposures(sums)
@@ -434,8 +435,6 @@ def test_exposures_of_cells_held_out_are_their_sums_but_for_rounding():
 
 @pytest.mark.parametrize(("first_row", "says"), [(64, "a multiple of 128, got 64"), (1, "a multiple of 128, got 1")])
 def test_shards_begin_at_a_block_of_rows(first_row, says):
-    counts = _core.ReleasedCounts(np.ones(6, dtype=np.int64), 2, 3, np.array([0.4]))
-    one = (np.array([0.1]), np.array([1.0]))
-    chain = _core.GibbsChain(counts, "cp", [2, 3], 2, [one, one], "auto", (1, 2))
+    chain, facts = chain_and_facts(np.ones((2, 3), dtype=np.int64), 2)
     with pytest.raises(ValueError, match=f"`first_row` must be {says}"):
-        chain.place(first_row, counts.facts()[0])
+        chain.place(first_row, facts)
