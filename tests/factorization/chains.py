@@ -55,6 +55,12 @@ def some_release(model, alpha, seed=8):
     return counts + plus - minus
 
 
+def log_grid(low, high, number):
+    """Nodes and weights of Gauss and Legendre on (low, high), for integrals over a logarithm."""
+    nodes, weights = np.polynomial.legendre.leggauss(number)
+    return (high - low) / 2 * nodes + (high + low) / 2, (high - low) / 2 * weights
+
+
 def batch_means(series, batches=100):
     """Mean and standard error of a stationary series along its first axis, from the spread of means of batches."""
     series = np.asarray(series, dtype=float)

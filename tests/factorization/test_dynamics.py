@@ -20,6 +20,7 @@ from tests.factorization.chains import (
     by_function,
     counts_of,
     holm,
+    log_grid,
     of_no_change,
     of_same_law,
     ranks_of_truths,
@@ -39,12 +40,6 @@ short = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
 
 
 # Known answers.
-
-
-def log_grid(low, high, number):
-    """Nodes and weights of Gauss and Legendre on (low, high), for integrals over a logarithm."""
-    nodes, weights = np.polynomial.legendre.leggauss(number)
-    return (high - low) / 2 * nodes + (high + low) / 2, (high - low) / 2 * weights
 
 
 @cache

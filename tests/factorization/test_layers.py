@@ -13,6 +13,7 @@ from tests.factorization.chains import (
     by_function,
     counts_of,
     holm,
+    log_grid,
     of_same_law,
     ranks_of_truths,
     start_from,
@@ -178,13 +179,8 @@ def test_faults_of_a_sweep_are_seen(fault, number):
 @cache
 def by_quadrature(released, weight, rates):
     """Return ln p(released), E theta^1 and E theta^2: one document, one word, one component in each of two layers."""
-
-    def grid(low, high, number):
-        nodes, weights = np.polynomial.legendre.leggauss(number)
-        return (high - low) / 2 * nodes + (high + low) / 2, (high - low) / 2 * weights
-
-    high, w_high = (np.concatenate(part) for part in zip(grid(-200, -40, 100), grid(-40, 6, 500), strict=True))
-    low, w_low = grid(-60, 7, 900)
+    high, w_high = (np.concatenate(part) for part in zip(log_grid(-200, -40, 100), log_grid(-40, 6, 500), strict=True))
+    low, w_low = log_grid(-60, 7, 900)
     above, theta = np.exp(high), np.exp(low)
     prior = np.exp(stats.loggamma.logpdf(high + np.log(rates[1]), weight)) * w_high
     shape = above[:, None]
