@@ -91,9 +91,15 @@ def posterior() -> str:
     return svg(*drawn, title="Counts, their release with noise, and the rates inferred from the release alone")
 
 
+def textbook_laplace(x: float, rng: np.random.Generator, size: int) -> NDArray[np.float64]:
+    """Return the inverse distribution function of Laplace(1) at uniform multiples of 2**-53, in floats."""
+    u = rng.integers(1, 2**53, size=size) * 2.0**-53 - 0.5
+    return x - np.sign(u) * np.log1p(-2 * np.abs(u))
+
+
 def impossible_from(x: float, outputs: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Say which outputs of the textbook sampler no uniform number gives for x; all that come near are tried."""
-    center = np.rint(-np.expm1(-np.abs(outputs - x)) * 2.0**52)
+    """Say which textbook outputs no uniform number gives for x; the few that come near each are all tried."""
+    center = np.rint(-np.expm1(-np.abs(outputs - x)) * 2.0**52)  # 2 |u| as a multiple of 2**-52
     possible = np.zeros(len(outputs), dtype=bool)
     for step in range(-12, 13):
         twice = (center + step) * 2.0**-52
@@ -106,8 +112,7 @@ def impossible_from(x: float, outputs: NDArray[np.float64]) -> NDArray[np.bool_]
 def noise() -> str:
     """Draw 300 outputs for the input 1, each in red if it shows that the input was not 0."""
     count = 300
-    uniform = np.random.default_rng(1).integers(1, 2**53, size=count) * 2.0**-53 - 0.5
-    textbook = 1.0 - np.sign(uniform) * np.log1p(-2 * np.abs(uniform))
+    textbook = textbook_laplace(1.0, np.random.default_rng(1), count)
     mechanism = privacy.LaplaceMechanism(1.0, 0.0, 1.0)
     ours = mechanism.release(np.ones(count), insecure_seed=1).values  # a picture protects nobody
     ratio = mechanism.log_likelihood(ours, 1.0) - mechanism.log_likelihood(ours, 0.0)

@@ -42,25 +42,9 @@ from quincunx.privacy import (
 )
 
 DRAWS = 20_000
-
-
-def textbook_laplace(x, rng, size):
-    """The inverse distribution function of Laplace(1) at uniform multiples of 2**-53, in floats."""
-    u = rng.integers(1, 2**53, size=size) * 2.0**-53 - 0.5
-    return x - np.sign(u) * np.log1p(-2 * np.abs(u))
-
-
-def impossible_from(x, outputs):
-    """Whether no uniform number gives these textbook outputs for x; the few that come near each are all tried."""
-    distance = np.abs(outputs - x)
-    center = np.rint(-np.expm1(-distance) * 2.0**52)  # 2 |u| as a multiple of 2**-52
-    possible = np.zeros(len(outputs), dtype=bool)
-    for step in range(-12, 13):
-        twice = (center + step) * 2.0**-52
-        inside = (twice >= 0) & (twice < 1)
-        magnitude = -np.log1p(-np.where(inside, twice, 0.0))
-        possible |= inside & ((x + magnitude == outputs) | (x - magnitude == outputs))
-    return ~possible
+ROOT = Path(__file__).parents[2]
+PICTURES = runpy.run_path(str(ROOT / "docs" / "pictures.py"))  # which show the first attack
+impossible_from, textbook_laplace = PICTURES["impossible_from"], PICTURES["textbook_laplace"]
 
 
 def test_one_output_betrays_the_textbook_laplace_and_never_ours():
@@ -219,7 +203,7 @@ def test_numpys_seed_does_not_touch_the_noise():
     assert not np.array_equal(one, privatize(np.zeros(64, dtype=int), epsilon=0.01).values)
 
 
-TIMED = runpy.run_path(str(Path(__file__).parents[2] / "benches" / "experiments" / "privacy_time.py"))
+TIMED = runpy.run_path(str(ROOT / "benches" / "experiments" / "privacy_time.py"))
 
 
 @pytest.mark.parametrize("row", [row for row in TIMED["cases"]() if "in doubles" not in row])
