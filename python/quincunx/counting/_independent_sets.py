@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, Unpack, get_args
 
 from quincunx import _check, _core, _units
@@ -19,6 +19,7 @@ from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import Order, Problem, as_problem
 from quincunx.counting._spanning_trees import plan_trees
 from quincunx.errors import TooLargeError
+from quincunx.graphs._families import complete
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, laid
 
 if TYPE_CHECKING:
@@ -341,7 +342,6 @@ _RATES = {
     "known": 1.0,
     "product of cosines": 6.0,
     "strips round a cylinder": 4.0,
-    "sparse elimination": 2.5,
     "Kasteleyn elimination": 3.5,
     "four Pfaffians": 4.0,
     "even subgraphs": 6.0,
@@ -359,7 +359,7 @@ _TAKEN: dict[tuple[object, ...], tuple[float, float]] = {}
 
 
 def _of_this_host(problem: Problem, quantity: _Quantity, job: Job) -> CostEstimate:
-    """Forecast what is asked of independent sets: the first primes are begun on one thread, or done if that is short."""
+    """Forecast what is asked of independent sets: the first primes are begun on one thread, or done where short."""
     forecasts, undisturbed = _timed(lambda: _core.estimate_cost(problem, quantity, job))
     planning, (primes, held, forecast) = min(forecasts.pop("planning"), undisturbed), forecasts.pop("trial")
     cost = CostEstimate(**forecasts)
@@ -427,6 +427,13 @@ def _timed(work: Callable[[], Result]) -> tuple[Result, float]:
     return found, min(time.perf_counter() - wall, max(time.process_time() - processor, 1e-7))
 
 
+@cache
+def _dense_rate() -> float:
+    """Return the seconds of an operation of large fronts, which are most of what is too large to be tried."""
+    plan = plan_trees(complete(600), None, _TRIED_BYTES)
+    return _tried(plan, 1, _TRIED_BYTES) / plan.method[2]
+
+
 def _planned_cost(plan: _core.ExactPlan, planning: float, threads: int, limit: int) -> CostEstimate:
     """Forecast what a plan will take, one prime at a time on each thread: the first are begun to see."""
     engine, one, work = plan.method
@@ -436,7 +443,7 @@ def _planned_cost(plan: _core.ExactPlan, planning: float, threads: int, limit: i
         return CostEstimate(engine, one // 8, 1, one, 1, work, planning + work * 1e-9)
     lanes = next((lanes for lanes in (8, 4) if engine == "set partitions" and lanes * one <= limit), 1)
     together = min(threads, plan.primes, max(1, limit // max(lanes * one, 1)))
-    each = work * _RATES[engine] * 1e-9
+    each = work * (_dense_rate() if engine == "sparse elimination" else _RATES[engine] * 1e-9)
     tried = min(lanes, plan.primes)
     if _may_be_tried(tried * one, limit) and (taken := _tried(plan, tried, limit)) < math.inf:
         each = taken / tried

@@ -70,6 +70,12 @@ impl ShortPrime {
         self.fold(x as u64)
     }
 
+    /// The product of two numbers below the prime.
+    #[inline(always)]
+    pub fn mul(self, a: u64, b: u64) -> u64 {
+        self.canonical(self.reduce_wide(u128::from(a) * u128::from(b)))
+    }
+
     /// The residue of a folded number.
     #[inline(always)]
     pub fn canonical(self, x: u64) -> u64 {

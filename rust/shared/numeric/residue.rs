@@ -179,6 +179,9 @@ pub fn short_primes(count: usize) -> Result<Vec<Modulus>> {
     Ok(found)
 }
 
+/// Bits that the primes of [`short_primes`] are enough for: there are 29,098.
+pub const MOST_SHORT_BITS: f64 = 29_000.0 * 51.999;
+
 /// More primes than there are within `2^32` of `2^55`: on average one number in `55 ln 2 = 38.1` is prime.
 const MOST_PRIMES: usize = (1 << 32) / 38;
 

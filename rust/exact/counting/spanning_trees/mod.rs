@@ -19,7 +19,7 @@ use super::exact::{Modular, edge_words, one_value};
 use crate::graphs::Graph;
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::elimination::{self, MatrixKind, PlannedMatrix};
-use crate::numeric::residue::Modulus;
+use crate::numeric::residue::{MOST_SHORT_BITS, Modulus};
 use crate::{Error, Result, memory, parallel};
 use cylinder::Cylinder;
 use product::{SquareGrid, Torus};
@@ -306,6 +306,10 @@ impl Modular for Trees {
 
     fn bits(&self) -> f64 {
         self.bits
+    }
+
+    fn is_short(&self) -> bool {
+        matches!(self.method, TreeMethod::Elimination(_)) && self.bits < MOST_SHORT_BITS
     }
 
     fn method(&self) -> (&'static str, u128, f64) {

@@ -14,9 +14,12 @@
 //! stable decomposition of skew-symmetric matrices.
 
 use super::plan::EliminationPlan;
+use super::symmetric;
 use crate::memory::available_now;
 use crate::monitor::Progress;
-use crate::numeric::residue::{Montgomery, inverse_modulo};
+use crate::numeric::dispatch::level;
+use crate::numeric::neighbors::{ShortPrime, multiplies_fast};
+use crate::numeric::residue::{Modulus, Montgomery, inverse_modulo};
 use crate::{Error, Result};
 
 /// The kind of matrix.
@@ -102,6 +105,13 @@ impl PlannedMatrix {
         &self.plan
     }
 
+    /// The entries of a supernode: place in the front, value and slope.
+    pub(super) fn entries_of(&self, s: usize) -> impl Iterator<Item = (u32, u32, i64, i64)> {
+        let own = self.starts[s] as usize..self.starts[s + 1] as usize;
+        let slope = |e: usize| self.slopes.get(e).copied().unwrap_or(0);
+        own.map(move |e| (self.entries[e].0, self.entries[e].1, self.entries[e].2, slope(e)))
+    }
+
     fn width(&self) -> usize {
         if self.kind == MatrixKind::Skew { 2 } else { 1 }
     }
@@ -132,6 +142,13 @@ impl PlannedMatrix {
     /// As [`Self::evaluate`].
     pub fn evaluate_at(&self, parameter: u64, modulus: u64, progress: &Progress) -> Result<Option<u64>> {
         debug_assert!(modulus % 2 == 1 && modulus >> 56 == 0);
+        let level = level();
+        if self.kind == MatrixKind::Symmetric
+            && multiplies_fast(level)
+            && let Some(prime) = Modulus::new(modulus).ok().and_then(ShortPrime::new)
+        {
+            return symmetric::determinant(self, parameter, (prime, level), progress);
+        }
         let field = Montgomery::new(modulus);
         let mut work = Elimination::new(self, field, parameter)?;
         for s in 0..self.plan.supernodes.len() {
@@ -145,6 +162,18 @@ impl PlannedMatrix {
             }
         }
         Ok(Some(field.leave(work.value)))
+    }
+}
+
+/// A vector with room for so many words.
+pub(super) fn room(len: usize) -> Result<Vec<u64>> {
+    let mut values: Vec<u64> = Vec::new();
+    match values.try_reserve_exact(len) {
+        Ok(()) => Ok(values),
+        Err(_) => {
+            let what = "the fronts of an elimination";
+            Err(Error::TooLarge { what, needed: 8 * len as u128, limit: available_now().into() })
+        }
     }
 }
 
@@ -174,16 +203,6 @@ impl<'a> Elimination<'a> {
         let parameter = field.enter(parameter);
         let scale = matrix.width() * matrix.width();
         let front = matrix.plan.front * matrix.plan.front * scale;
-        let room = |len: usize| {
-            let mut values: Vec<u64> = Vec::new();
-            match values.try_reserve_exact(len) {
-                Ok(()) => Ok(values),
-                Err(_) => {
-                    let what = "the fronts of an elimination";
-                    Err(Error::TooLarge { what, needed: 8 * len as u128, limit: available_now().into() })
-                }
-            }
-        };
         let stack = room(matrix.plan.stack * scale)?;
         let [front, left, right] = [room(front)?, room(front)?, room(front)?];
         Ok(Self { matrix, field, parameter, stack, front, left, right, value: field.enter(1) })
@@ -226,14 +245,13 @@ impl<'a> Elimination<'a> {
         self.front.clear();
         self.front.resize(f * f, 0);
         let size = |value: i64| if value.unsigned_abs() == 1 { one } else { field.enter(value.unsigned_abs()) };
-        let own = matrix.starts[s] as usize..matrix.starts[s + 1] as usize;
-        for (e, &(i, j, value)) in own.clone().zip(&matrix.entries[own]) {
+        for (i, j, value, slope) in matrix.entries_of(s) {
             let entry = &mut self.front[i as usize * f + j as usize];
             let mut put = |value: i64, x: u64| {
                 *entry = if value < 0 { subtract(*entry, x, modulus) } else { add(*entry, x, modulus) };
             };
             put(value, size(value));
-            if let Some(&slope) = matrix.slopes.get(e).filter(|&&slope| slope != 0) {
+            if slope != 0 {
                 put(slope, field.mul(size(slope), self.parameter));
             }
         }
