@@ -49,7 +49,10 @@ pub fn determinant(
             *at = sum(*at, entry.rem_euclid(modulus as i64) as u64, modulus);
             *at = sum(*at, prime.mul(slope.rem_euclid(modulus as i64) as u64, parameter), modulus);
         }
-        for &child in supernode.children.iter().rev() {
+        for (number, &child) in supernode.children.iter().rev().enumerate() {
+            if number % 1024 == 1023 {
+                front.iter_mut().for_each(|x| *x = prime.fold(*x)); // sums of so many do not overflow
+            }
             let relative = &plan.supernodes[child as usize].relative;
             let start = blocks.len() - relative.len() * (relative.len() + 1) / 2;
             let mut block = &blocks[start..];
@@ -57,8 +60,7 @@ pub fn determinant(
                 let (entries, rest) = block.split_at(relative.len() - i);
                 let target = &mut front[row as usize * wide..][..wide];
                 for (&x, &column) in entries.iter().zip(&relative[i..]) {
-                    let at = &mut target[column as usize];
-                    *at = sum(*at, x, modulus);
+                    target[column as usize] += x;
                 }
                 block = rest;
             }
@@ -121,8 +123,10 @@ impl Rows<'_> {
         assert!(
             self.f <= self.wide && self.front.len() == self.f * self.wide && self.left.len() >= terms.end * self.wide
         );
-        for first in terms.clone().step_by(PRODUCTS) {
-            let terms = first..terms.end.min(first + PRODUCTS);
+        let mut first = terms.start;
+        // Once at least: what was added up is brought below the prime here.
+        loop {
+            let some = first..terms.end.min(first + PRODUCTS);
             // Columns outside: what a register of columns needs of U stays in the nearest cache for all rows.
             let mut column = rows.start - rows.start % TILE;
             while column < self.wide {
@@ -133,22 +137,26 @@ impl Rows<'_> {
                 unsafe {
                     while row + ROWS <= last {
                         if two {
-                            self.tile::<A, ROWS, 2>(a, row, column, &terms)
+                            self.tile::<A, ROWS, 2>(a, row, column, &some)
                         } else {
-                            self.tile::<A, ROWS, 1>(a, row, column, &terms)
+                            self.tile::<A, ROWS, 1>(a, row, column, &some)
                         }
                         row += ROWS;
                     }
                     while row < last {
                         if two {
-                            self.tile::<A, 1, 2>(a, row, column, &terms)
+                            self.tile::<A, 1, 2>(a, row, column, &some)
                         } else {
-                            self.tile::<A, 1, 1>(a, row, column, &terms)
+                            self.tile::<A, 1, 1>(a, row, column, &some)
                         }
                         row += 1;
                     }
                 }
                 column += if two { 2 * A::LANES } else { A::LANES };
+            }
+            first = some.end;
+            if first == terms.end {
+                break;
             }
         }
     }
@@ -218,7 +226,9 @@ impl NeighborKernel for Eliminate<'_> {
 
     #[inline(always)]
     fn run<A: Neighbors>(mut self, a: A) -> usize {
-        self.rows.update(a, self.panel.clone(), 0..self.panel.start);
+        if self.panel.start > 0 {
+            self.rows.update(a, self.panel.clone(), 0..self.panel.start);
+        }
         for row in self.panel.clone() {
             self.rows.update(a, row..row + 1, self.panel.start..row);
             let pivot = self.rows.front[row * self.rows.wide + row];
@@ -336,6 +346,20 @@ mod tests {
                 assert_eq!(found(&entries(i64::from(n) - 1)), Some(0));
                 assert_eq!(found(&entries(0)[1..]), None, "the first pivot is zero");
             }
+        }
+    }
+
+    #[test]
+    fn a_front_of_many_children_does_not_overflow() {
+        // 2 on the diagonal of each leaf, 4001 in the middle: 2^4000 (4001 - 4000 / 2).
+        let modulus = short_primes(1).unwrap()[0];
+        let leaves = (1..=4000u32).flat_map(|leaf| [(leaf, leaf, 2), (leaf, 0, -1)]);
+        let entries: Vec<_> = std::iter::once((0, 0, 4001)).chain(leaves).collect();
+        let matrix = PlannedMatrix::new(MatrixKind::Symmetric, 4001, &entries, &[false; 4001]);
+        let expected = modulus.residue(modulus.mul(modulus.pow(2, 4000), 2001));
+        for level in LEVELS {
+            let at = (ShortPrime::new(modulus).unwrap(), level);
+            assert_eq!(determinant(&matrix, 0, at, &Progress::default()).unwrap(), Some(expected));
         }
     }
 }
