@@ -222,37 +222,6 @@ impl Dimers {
         Ok(PerfectMatchingMethod::Torus(Box::new([form(0), form(1), form(2), form(3)])))
     }
 
-    /// The name of the method.
-    pub fn engine(&self) -> &'static str {
-        match self.method {
-            PerfectMatchingMethod::Known(_) => "known",
-            PerfectMatchingMethod::Product => "product of cosines",
-            PerfectMatchingMethod::Plane(_) => "Kasteleyn elimination",
-            PerfectMatchingMethod::Torus(_) => "four Pfaffians",
-        }
-    }
-
-    /// Multiplications for one prime, roughly.
-    pub fn work(&self) -> f64 {
-        match (&self.method, &self.problem) {
-            (PerfectMatchingMethod::Known(_), _) => 1.0,
-            (PerfectMatchingMethod::Plane(signed), _) => signed.matrix.work(),
-            (PerfectMatchingMethod::Torus(forms), _) => 4.0 * forms[0].matrix.work(),
-            (_, MatchingProblem::Grid(grid)) => grid.work(),
-            (PerfectMatchingMethod::Product, MatchingProblem::Drawn { .. }) => 1.0,
-        }
-    }
-
-    /// Bytes for one prime.
-    pub fn bytes(&self) -> u128 {
-        match (&self.method, &self.problem) {
-            (PerfectMatchingMethod::Plane(signed), _) => signed.matrix.bytes(),
-            (PerfectMatchingMethod::Torus(forms), _) => forms[0].matrix.bytes(),
-            (_, MatchingProblem::Grid(grid)) => 8 * grid.cols as u128,
-            _ => 0,
-        }
-    }
-
     /// The number modulo a prime.
     fn residue(&self, modulus: Modulus, progress: &Progress) -> Result<u64> {
         let modulus = modulus.value();
@@ -360,7 +329,19 @@ impl Modular for Dimers {
     }
 
     fn method(&self) -> (&'static str, u128, f64) {
-        (self.engine(), self.bytes(), self.work())
+        match (&self.method, &self.problem) {
+            (PerfectMatchingMethod::Plane(signed), _) => {
+                ("Kasteleyn elimination", signed.matrix.bytes(), signed.matrix.work())
+            }
+            (PerfectMatchingMethod::Torus(forms), _) => {
+                ("four Pfaffians", forms[0].matrix.bytes(), 4.0 * forms[0].matrix.work())
+            }
+            (PerfectMatchingMethod::Product, MatchingProblem::Grid(grid)) => {
+                ("product of cosines", 8 * grid.cols as u128, grid.work())
+            }
+            (PerfectMatchingMethod::Known(_), MatchingProblem::Grid(grid)) => ("known", 8 * grid.cols as u128, 1.0),
+            _ => ("known", 0, 1.0),
+        }
     }
 
     fn order(&self) -> u64 {

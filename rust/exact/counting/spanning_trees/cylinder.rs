@@ -9,6 +9,7 @@
 //!
 //! Source: R. Shrock, F. Y. Wu (2000), Spanning trees on graphs and lattices in d dimensions, J. Phys. A 33.
 
+use super::bits_by_means;
 use super::product::{inverse, root_of_unity, subtract};
 use crate::Result;
 use crate::graphs::Graph;
@@ -60,18 +61,9 @@ impl Cylinder {
         8 * (self.rows() as u128 * (2 * self.band() as u128 + 1) * TOGETHER as u128 + self.extent[1] as u128)
     }
 
-    /// `log2` of a number that the count does not exceed: the inequality of the means, from the degrees.
+    /// `log2` of a number that the count does not exceed.
     pub fn bits(&self) -> f64 {
-        let degrees = self.degrees();
-        let around = self.extent[1] as f64;
-        let n = degrees.len() as f64 * around;
-        if degrees.contains(&0) || n < 2.0 {
-            return 1.0;
-        }
-        let logs: f64 = degrees.iter().map(|&d| (d as f64).log2()).sum();
-        let total: f64 = degrees.iter().map(|&d| d as f64).sum::<f64>() * around;
-        let means = (n - 1.0) * (1.0 / (n - 1.0)).ln_1p() / std::f64::consts::LN_2;
-        (means + around * logs - total.log2()).max(1.0) * (1.0 + 1e-9) + 0.01
+        bits_by_means(&self.degrees(), self.extent[1] as f64)
     }
 
     /// The whole cylinder as a graph, its cells in C order.

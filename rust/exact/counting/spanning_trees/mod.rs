@@ -17,6 +17,7 @@ pub mod product;
 use super::evaluation::Options;
 use super::exact::{Modular, edge_words, one_value};
 use crate::graphs::Graph;
+use crate::lattices::Bond;
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::elimination::{self, MatrixKind, PlannedMatrix};
 use crate::numeric::residue::{MOST_SHORT_BITS, Modulus};
@@ -135,7 +136,7 @@ impl Trees {
                 memory::charge("an exact count of spanning trees", square.rows as u128 * square.cols as u128 / 4)?;
                 (TreeMethod::Product, square.bits())
             }
-            TreeProblem::Torus(torus) => (TreeMethod::Product, torus_bits(torus)),
+            TreeProblem::Torus(torus) => (TreeMethod::Product, torus.bits()),
             TreeProblem::Cylinder(cylinder) => {
                 let graph = cylinder.graph()?;
                 match graph.vertices() {
@@ -159,38 +160,6 @@ impl Trees {
             },
         };
         Ok(Self { problem, method, bits })
-    }
-
-    /// The name of the method.
-    pub fn engine(&self) -> &'static str {
-        match self.method {
-            TreeMethod::Known(_) => "known",
-            TreeMethod::Product => "product of cosines",
-            TreeMethod::Strips(..) => "strips round a cylinder",
-            TreeMethod::Elimination(_) => "sparse elimination",
-        }
-    }
-
-    /// Multiplications for one prime, roughly.
-    pub fn work(&self) -> f64 {
-        match (&self.method, &self.problem) {
-            (TreeMethod::Elimination(grounded), _) => grounded.matrix.work(),
-            (_, TreeProblem::Square(square)) => square.work(),
-            (_, TreeProblem::Torus(torus)) => torus.work(),
-            (TreeMethod::Strips(..), TreeProblem::Cylinder(cylinder)) => cylinder.work(),
-            _ => 1.0,
-        }
-    }
-
-    /// Bytes for one prime.
-    pub fn bytes(&self) -> u128 {
-        match (&self.method, &self.problem) {
-            (TreeMethod::Elimination(grounded), _) => grounded.matrix.bytes(),
-            (_, TreeProblem::Square(square)) => 8 * square.cols as u128,
-            (_, TreeProblem::Torus(torus)) => 8 * u128::from(torus.order()),
-            (TreeMethod::Strips(..), TreeProblem::Cylinder(cylinder)) => cylinder.bytes(),
-            _ => 0,
-        }
     }
 
     /// The number modulo a prime.
@@ -255,21 +224,24 @@ fn log_trees(problem: &TreeProblem, progress: &Progress) -> Result<(f64, f64)> {
     }
 }
 
-/// The bound from the degrees.
-fn torus_bits(torus: &Torus) -> f64 {
-    let cells = torus.extent[0] as f64 * torus.extent[1] as f64;
-    let mut degrees = vec![0.0; torus.sites];
-    for bond in &torus.bonds {
-        degrees[bond.from] += 1.0;
-        degrees[bond.to] += 1.0;
-    }
-    let n = cells * torus.sites as f64;
-    if degrees.contains(&0.0) || n < 2.0 {
+/// The bound from the degrees of so many copies of some vertices: the inequality of the means.
+fn bits_by_means(degrees: &[u64], copies: f64) -> f64 {
+    let n = degrees.len() as f64 * copies;
+    if degrees.contains(&0) || n < 2.0 {
         return 1.0;
     }
-    let total: f64 = degrees.iter().map(|d: &f64| d.log2()).sum();
+    let logs: f64 = degrees.iter().map(|&d| (d as f64).log2()).sum();
+    let ends = degrees.iter().sum::<u64>() as f64 * copies;
     let means = (n - 1.0) * (1.0 / (n - 1.0)).ln_1p() / LN_2;
-    (means + cells * total - (2.0 * cells * torus.bonds.len() as f64).log2()).max(1.0) * (1.0 + 1e-9) + 0.01
+    (means + copies * logs - ends.log2()).max(1.0) * (1.0 + 1e-9) + 0.01
+}
+
+/// The words that tell bonds.
+fn bond_words(bonds: &[Bond]) -> impl Iterator<Item = u64> {
+    bonds.iter().flat_map(|bond| {
+        let [x, y] = bond.offset.map(|d| u64::from(d as u32));
+        [bond.from as u64, bond.to as u64, x, y]
+    })
 }
 
 impl Modular for Trees {
@@ -283,18 +255,12 @@ impl Modular for Trees {
             TreeProblem::Torus(torus) => {
                 let extent = torus.extent.map(|length| length as u64);
                 words.extend([1, torus.sites as u64, extent[0], extent[1], torus.twist as u64]);
-                for bond in &torus.bonds {
-                    let offset = bond.offset.map(|d| u64::from(d as u32));
-                    words.extend([bond.from as u64, bond.to as u64, offset[0], offset[1]]);
-                }
+                words.extend(bond_words(&torus.bonds));
             }
             TreeProblem::Cylinder(cylinder) => {
                 let extent = cylinder.extent.map(|length| length as u64);
                 words.extend([3, cylinder.sites as u64, extent[0], extent[1]]);
-                for bond in &cylinder.bonds {
-                    let offset = bond.offset.map(|d| u64::from(d as u32));
-                    words.extend([bond.from as u64, bond.to as u64, offset[0], offset[1]]);
-                }
+                words.extend(bond_words(&cylinder.bonds));
             }
             TreeProblem::Graph(graph) => {
                 words.extend([2, graph.vertices() as u64]);
@@ -313,7 +279,21 @@ impl Modular for Trees {
     }
 
     fn method(&self) -> (&'static str, u128, f64) {
-        (self.engine(), self.bytes(), self.work())
+        match (&self.method, &self.problem) {
+            (TreeMethod::Elimination(grounded), _) => {
+                ("sparse elimination", grounded.matrix.bytes(), grounded.matrix.work())
+            }
+            (TreeMethod::Product, TreeProblem::Square(square)) => {
+                ("product of cosines", 8 * square.cols as u128, square.work())
+            }
+            (TreeMethod::Product, TreeProblem::Torus(torus)) => {
+                ("product of cosines", 8 * u128::from(torus.order()), torus.work())
+            }
+            (TreeMethod::Strips(..), TreeProblem::Cylinder(cylinder)) => {
+                ("strips round a cylinder", cylinder.bytes(), cylinder.work())
+            }
+            _ => ("known", 0, 1.0),
+        }
     }
 
     fn order(&self) -> u64 {

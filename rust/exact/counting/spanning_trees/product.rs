@@ -17,6 +17,7 @@
 //! Sources: F. Y. Wu (1977), Number of spanning trees on a lattice, J. Phys. A 10; R. Shrock, F. Y. Wu (2000), Spanning
 //! trees on graphs and lattices in d dimensions, J. Phys. A 33.
 
+use super::bits_by_means;
 use crate::lattices::Bond;
 use crate::monitor::Progress;
 use crate::numeric::residue::{Montgomery, inverse_modulo};
@@ -219,6 +220,16 @@ impl Torus {
     pub fn work(&self) -> f64 {
         let (cells, s) = (self.extent[0] as f64 * self.extent[1] as f64, self.sites as f64);
         cells / 2.0 * (s * s * s / 2.0 + 4.0 * self.bonds.len() as f64 + s)
+    }
+
+    /// `log2` of a number that the count does not exceed.
+    pub fn bits(&self) -> f64 {
+        let mut degrees = vec![0; self.sites];
+        for bond in &self.bonds {
+            degrees[bond.from] += 1;
+            degrees[bond.to] += 1;
+        }
+        bits_by_means(&degrees, self.extent[0] as f64 * self.extent[1] as f64)
     }
 
     /// The number modulo a prime that is 1 modulo [`Self::order`] and divides no extent.
