@@ -200,6 +200,18 @@ pub fn run_here<T>(total: u64, work: impl FnOnce(&Progress) -> Result<T>) -> Res
     work(&Progress::new(total))
 }
 
+/// Work of which nobody knows how much it is: short work as [`run_here`], other work on a pool of one thread.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_one<T: Send>(
+    short: bool,
+    monitor: &mut dyn Monitor,
+    work: impl FnOnce(&Progress) -> Result<T> + Send,
+) -> Result<T> {
+    if short { run_here(0, work) } else { run(1, 0, monitor, work) }
+}
+
 /// Work that hears nobody and owns all it needs: on a thread of its own, while this one keeps the monitor informed. When that
 /// objects, the work is left to its end unseen.
 ///

@@ -322,10 +322,7 @@ impl<M: Modular + ?Sized> Plan<M> {
     pub fn lowest_terms(&self, integer: BigInt, monitor: &mut dyn Monitor) -> Result<(BigInt, BigUint)> {
         let (base, exponent) = self.quantity.denominator();
         let reduce = |progress: &Progress| big::lowest_terms(integer, &base, exponent, progress);
-        match base.bits().saturating_mul(exponent) <= SHORT_DENOMINATOR {
-            true => reduce(&Progress::default()),
-            false => parallel::run(1, 0, monitor, reduce),
-        }
+        parallel::run_one(base.bits().saturating_mul(exponent) <= SHORT_DENOMINATOR, monitor, reduce)
     }
 
     fn trimmed(&self, integers: Result<Vec<BigInt>>) -> Result<Vec<BigInt>> {
@@ -404,10 +401,7 @@ pub fn primes(count: usize, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
 /// # Errors
 /// As [`residue::combine`], and the monitor's error.
 pub fn combine_residues(residues: &[(u64, u64)], monitor: &mut dyn Monitor) -> Result<BigUint> {
-    if residues.len() <= FEW {
-        return residue::combine(residues);
-    }
-    parallel::run(1, 0, monitor, |progress| residue::stoppable_combine(residues, progress))
+    parallel::run_one(residues.len() <= FEW, monitor, |progress| residue::stoppable_combine(residues, progress))
 }
 
 /// The largest primes that are allowed: with roots of unity of an order, or short ones.
@@ -425,7 +419,7 @@ fn found(
         primes.retain(|&prime| !progress.is_stopping() && allows(prime));
         progress.check().map(|()| primes)
     };
-    if count <= FEW { search(&Progress::default()) } else { parallel::run(1, 0, monitor, search) }
+    parallel::run_one(count <= FEW, monitor, search)
 }
 
 /// What tells a job from every other: its quantity and moduli.

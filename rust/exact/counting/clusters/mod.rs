@@ -93,10 +93,8 @@ impl ClusterSums {
         }
         memory::check("planning the sum on a graph", graph.bytes(VERTEX, EDGE), limit.max(LEAST))?;
         memory::charge("planning the sum on a graph", graph.bytes(VERTEX, EDGE))?;
-        if graph.vertices() + graph.edges().len() <= SHORT {
-            return Self::new(graph, quantity, given, limit, &Progress::default());
-        }
-        parallel::run(1, 0, monitor, |progress| Self::new(graph, quantity, given, limit, progress))
+        let is_short = graph.vertices() + graph.edges().len() <= SHORT;
+        parallel::run_one(is_short, monitor, |progress| Self::new(graph, quantity, given, limit, progress))
     }
 
     fn new(

@@ -559,7 +559,7 @@ fn stoppable<T: Send>(
         Problem::Lattice { rows, cols, .. } => rows.min(cols) <= 16,
         Problem::Graph { ref graph, .. } => graph.vertices() + graph.edges().len() <= 64,
     };
-    if is_short { plan(&Progress::default()) } else { parallel::run(1, 0, monitor, plan) }
+    parallel::run_one(is_short, monitor, plan)
 }
 
 /// The bound on `log2 Z`, found on the pool if finding it takes large vectors.

@@ -102,10 +102,8 @@ impl Matchings {
     ) -> Result<Self> {
         memory::check("planning the count on a graph", graph.bytes(VERTEX, EDGE), limit.max(LEAST))?;
         memory::charge("planning the count on a graph", graph.bytes(VERTEX, EDGE))?;
-        if graph.vertices() + graph.edges().len() <= SHORT {
-            return Self::new(graph, which, given, limit, &Progress::default());
-        }
-        parallel::run(1, 0, monitor, |progress| Self::new(graph, which, given, limit, progress))
+        let is_short = graph.vertices() + graph.edges().len() <= SHORT;
+        parallel::run_one(is_short, monitor, |progress| Self::new(graph, which, given, limit, progress))
     }
 
     fn new(graph: &Graph, which: Which, given: Option<&[u32]>, limit: u64, progress: &Progress) -> Result<Self> {

@@ -153,12 +153,8 @@ impl Dimers {
     /// [`Error::Domain`] if the graph is not drawn on a plane, nor on the torus of its windings; [`Error::TooLarge`] for a
     /// number beyond memory; the monitor's error.
     pub fn plan(problem: MatchingProblem, monitor: &mut dyn Monitor) -> Result<Self> {
-        match &problem {
-            MatchingProblem::Drawn { graph, .. } if graph.edges().len() > LARGE => {
-                parallel::run(1, 0, monitor, move |progress| Self::new(problem, progress))
-            }
-            _ => Self::new(problem, &Progress::default()),
-        }
+        let is_large = matches!(&problem, MatchingProblem::Drawn { graph, .. } if graph.edges().len() > LARGE);
+        parallel::run_one(!is_large, monitor, |progress| Self::new(problem, progress))
     }
 
     fn new(problem: MatchingProblem, progress: &Progress) -> Result<Self> {

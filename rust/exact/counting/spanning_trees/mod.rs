@@ -188,12 +188,8 @@ const LARGE: usize = 5000;
 /// # Errors
 /// As [`Trees::new`], and the monitor's error.
 pub fn plan(problem: TreeProblem, monitor: &mut dyn Monitor) -> Result<Trees> {
-    match &problem {
-        TreeProblem::Graph(graph) if graph.edges().len() > LARGE => {
-            parallel::run(1, 0, monitor, move |progress| Trees::new(problem, progress))
-        }
-        _ => parallel::run_here(0, |progress| Trees::new(problem, progress)),
-    }
+    let is_large = matches!(&problem, TreeProblem::Graph(graph) if graph.edges().len() > LARGE);
+    parallel::run_one(!is_large, monitor, |progress| Trees::new(problem, progress))
 }
 
 /// The natural logarithm of the number of spanning trees and a bound on its error; minus infinity if there are none.
