@@ -12,7 +12,7 @@
 
 use super::kernel::{Order, PathBlock};
 use super::network::LONGEST;
-use super::program::{BlockPass, Course, Ending, STRIDE, program};
+use super::program::{Course, Courses, Ending, STRIDE};
 use super::words::{count, list, words};
 use crate::Result;
 use crate::monitor::Progress;
@@ -89,21 +89,6 @@ struct Beginnings {
     ones: Vec<u8>,
 }
 
-/// The programs of one kind of block.
-#[derive(Clone, Debug)]
-struct Courses {
-    down: Vec<BlockPass>,
-    up: Vec<BlockPass>,
-    both: Vec<BlockPass>,
-}
-
-impl Courses {
-    fn new(length: usize, order: usize, ending: Ending) -> Self {
-        let course = |course| program(length, order, STRIDE, ending, course);
-        Self { down: course(Course::Down), up: course(Course::Up), both: course(Course::Both) }
-    }
-}
-
 impl Path {
     /// The words of this length.
     pub fn new(length: usize) -> Self {
@@ -166,7 +151,7 @@ impl Path {
         let order = passage.ring.dispatch(passage.level, Order);
         let shortest = self.runs.iter().map(|run| run.length).min().unwrap_or(0);
         let programs = self.programs[order].get_or_init(|| {
-            (shortest..=shortest + 1).map(|length| Courses::new(length, order, Ending::Whole)).collect()
+            (shortest..=shortest + 1).map(|length| Courses::new(length, order, STRIDE, Ending::Whole)).collect()
         });
         let state = Shared::new(state);
         parallel::tiles(
@@ -178,17 +163,17 @@ impl Path {
                 // SAFETY: runs are disjoint, and each is worked on once.
                 let items = unsafe { state.part(run.at, words(run.length)) }.as_mut_ptr();
                 let courses = &programs[run.length - shortest];
-                let go = |program| {
+                let go = |course| {
                     // SAFETY: the program is for words of the length of this run, and nobody borrows its elements meanwhile.
-                    let block = unsafe { PathBlock::new(program, items, 1, items, &[]) };
+                    let block = unsafe { PathBlock::new(courses.course(course), items, 1, items, &[]) };
                     passage.ring.dispatch(passage.level, block);
                 };
                 // Towards the end of a row the last symbols come last; the next row goes the opposite way.
                 match passage.powers {
-                    None if ends && begins => go(&courses.both),
+                    None if ends && begins => go(Course::Both),
                     powers => {
                         if ends {
-                            go(&courses.down);
+                            go(Course::Down);
                         }
                         if let (true, true, Some(powers)) = (ends, begins, powers) {
                             // SAFETY: the elements of the run, between two programs.
@@ -196,7 +181,7 @@ impl Path {
                             self.weigh_run(passage.ring, powers, run, block);
                         }
                         if begins {
-                            go(&courses.up);
+                            go(Course::Up);
                         }
                     }
                 }
@@ -304,7 +289,8 @@ impl Tiles {
         let order = passage.ring.dispatch(passage.level, Order);
         let programs = self.programs[order].get_or_init(|| {
             let ending = if self.decided { Ending::Closed } else { Ending::Open };
-            [Courses::new(self.length, order, ending), Courses::new(self.length - 1, order, Ending::Closed)]
+            [(self.length, ending), (self.length - 1, Ending::Closed)]
+                .map(|(length, ending)| Courses::new(length, order, STRIDE, ending))
         });
         let ones = passage.powers.map_or_else(Vec::new, |_| ones(self.rest));
         let size = size_of::<R::Element>();
@@ -325,10 +311,12 @@ impl Tiles {
                 };
                 let width = width.min(end - at);
                 let items: *mut R::Element = block.as_mut_ptr();
-                let go = |program| {
+                let go = |course| {
                     // SAFETY: the program is for words of the length of the beginnings, of which the block has one item each;
                     // outside, `width` elements follow each offset.
-                    let block = unsafe { PathBlock::new(program, items, width, state.at(at), &beginnings.offsets) };
+                    let block = unsafe {
+                        PathBlock::new(courses.course(course), items, width, state.at(at), &beginnings.offsets)
+                    };
                     passage.ring.dispatch(passage.level, block);
                 };
                 let copy = |outwards: bool| {
@@ -342,10 +330,10 @@ impl Tiles {
                     }
                 };
                 match passage.powers {
-                    None if ends && begins => go(&courses.both),
+                    None if ends && begins => go(Course::Both),
                     powers => {
                         if ends {
-                            go(&courses.up)
+                            go(Course::Up)
                         } else {
                             copy(false)
                         }
@@ -358,7 +346,7 @@ impl Tiles {
                                 }
                             }
                         }
-                        if begins { go(&courses.down) } else { copy(true) }
+                        if begins { go(Course::Down) } else { copy(true) }
                     }
                 }
                 let column = if i < opens && !self.decided {

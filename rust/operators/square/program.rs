@@ -111,6 +111,23 @@ pub fn program(length: usize, order: usize, stride: usize, ending: Ending, cours
     builder.list
 }
 
+/// The programs of one kind of block.
+#[derive(Clone, Debug)]
+pub struct Courses([Vec<BlockPass>; 3]);
+
+impl Courses {
+    /// The three courses over the words of `length` symbols; see [`program`].
+    pub fn new(length: usize, order: usize, stride: usize, ending: Ending) -> Self {
+        Self([Course::Down, Course::Up, Course::Both].map(|course| program(length, order, stride, ending, course)))
+    }
+
+    /// The program of a course.
+    #[inline(always)]
+    pub fn course(&self, course: Course) -> &[BlockPass] {
+        &self.0[course as usize]
+    }
+}
+
 struct Builder {
     list: Vec<BlockPass>,
     order: usize,

@@ -19,7 +19,7 @@ mod start;
 mod sweep;
 mod walk;
 
-use super::square::program::{BlockPass, Course, Ending, order, program};
+use super::square::program::{BlockPass, Course, Courses, Ending, order};
 use super::square::words::{LONGEST, words};
 use crate::counting::evaluation::Options;
 use crate::counting::exact::{self, Modular};
@@ -71,48 +71,22 @@ pub struct Reflection {
     level: Level,
 }
 
-/// The passes of one kind of walk.
-#[derive(Clone, Debug)]
-pub struct AxisCourses {
-    down: Vec<BlockPass>,
-    up: Vec<BlockPass>,
-    both: Vec<BlockPass>,
-}
-
-impl AxisCourses {
-    fn new(length: usize, order: usize, ending: Ending) -> Self {
-        let course = |course| program(length, order, SHORT_STRIDE, ending, course);
-        // Beginnings turn between two walks, one for each side.
-        let both = if ending == Ending::Whole { course(Course::Both) } else { Vec::new() };
-        Self { down: course(Course::Down), up: course(Course::Up), both }
-    }
-
-    #[inline(always)]
-    fn course(&self, course: Course) -> &[BlockPass] {
-        match course {
-            Course::Down => &self.down,
-            Course::Up => &self.up,
-            Course::Both => &self.both,
-        }
-    }
-}
-
 /// The programs of one matrix.
 #[derive(Clone, Debug)]
 pub struct AxisPrograms {
-    open: AxisCourses,
-    closed: AxisCourses,
+    open: Courses,
+    closed: Courses,
     /// Of the longest runs, and of those shorter by one.
-    runs: [AxisCourses; 2],
+    runs: [Courses; 2],
     longest: usize,
 }
 
 impl AxisPrograms {
     fn new(axis: &Axis, order: usize) -> Self {
-        let run = |length| AxisCourses::new(length, order, Ending::Whole);
+        let run = |length| Courses::new(length, order, SHORT_STRIDE, Ending::Whole);
         Self {
-            open: AxisCourses::new(axis.beginning, order, Ending::Open),
-            closed: AxisCourses::new(axis.beginning - 1, order, Ending::Closed),
+            open: Courses::new(axis.beginning, order, SHORT_STRIDE, Ending::Open),
+            closed: Courses::new(axis.beginning - 1, order, SHORT_STRIDE, Ending::Closed),
             runs: [run(axis.longest), run(axis.longest - 1)],
             longest: axis.longest,
         }
@@ -480,7 +454,7 @@ fn short(modulus: Modulus) -> Result<ShortPrime> {
 #[derive(Clone, Debug)]
 struct MatrixPrograms {
     halves: Vec<AxisPrograms>,
-    column: AxisCourses,
+    column: Courses,
 }
 
 impl MatrixPrograms {
@@ -488,7 +462,7 @@ impl MatrixPrograms {
     fn new(reflection: &Reflection, prime: ShortPrime) -> Self {
         let order = neighbors::run(reflection.level, prime, NeighborOrder);
         let halves = reflection.halves.iter().map(|half| AxisPrograms::new(&half.axis, order)).collect();
-        Self { halves, column: AxisCourses::new(reflection.start - 1, order, Ending::Whole) }
+        Self { halves, column: Courses::new(reflection.start - 1, order, SHORT_STRIDE, Ending::Whole) }
     }
 }
 

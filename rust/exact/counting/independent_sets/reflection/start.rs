@@ -181,7 +181,8 @@ impl StartFactors {
             |(), i| {
                 let start = i * STRETCH;
                 let (items, width) = (fillings.at(start), STRETCH.min(width - start));
-                let walk = Walk { program: &job.programs.column.down, items, stride, width, supersets: false };
+                let walk =
+                    Walk { program: job.programs.column.course(Course::Down), items, stride, width, supersets: false };
                 neighbors::run(job.reflection.level, job.prime, walk);
                 progress.check()
             },
