@@ -52,11 +52,6 @@ impl Ring for DoubleDoubles {
     }
 
     #[inline(always)]
-    fn fold(&self, a: DoubleDouble) -> DoubleDouble {
-        a
-    }
-
-    #[inline(always)]
     fn mul(&self, a: DoubleDouble, b: DoubleDouble) -> DoubleDouble {
         a * b
     }
@@ -142,11 +137,6 @@ impl Ring for ScaledDoubleDoubles {
         let scale = power_of_two(-(high.exponent - low.exponent).min(200));
         let shifted = DoubleDouble { hi: low.value.hi * scale, lo: low.value.lo * scale };
         ScaledDoubleDouble { value: sum(high.value, shifted), exponent: high.exponent }.normal()
-    }
-
-    #[inline(always)]
-    fn fold(&self, a: ScaledDoubleDouble) -> ScaledDoubleDouble {
-        a
     }
 
     #[inline(always)]

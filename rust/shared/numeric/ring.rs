@@ -20,8 +20,11 @@ pub trait Ring: Copy + Send + Sync {
     fn one(&self) -> Self::Element;
     /// The sum, not folded.
     fn add(&self, a: Self::Element, b: Self::Element) -> Self::Element;
-    /// The same element, small enough to be added [`HEADROOM`](super::residue::HEADROOM) times.
-    fn fold(&self, a: Self::Element) -> Self::Element;
+    /// The same element, small enough to be added [`HEADROOM`](super::residue::HEADROOM) times: as it is, where sums need no room.
+    #[inline(always)]
+    fn fold(&self, a: Self::Element) -> Self::Element {
+        a
+    }
     /// The product of two folded elements, folded.
     fn mul(&self, a: Self::Element, b: Self::Element) -> Self::Element;
     /// One less a folded element, folded.
@@ -181,11 +184,6 @@ impl Ring for F64 {
     }
 
     #[inline(always)]
-    fn fold(&self, a: f64) -> f64 {
-        a
-    }
-
-    #[inline(always)]
     fn mul(&self, a: f64, b: f64) -> f64 {
         a * b
     }
@@ -271,11 +269,6 @@ impl Ring for ScaledF64 {
         let shift = (high.exponent - low.exponent).min(1000);
         let scale = f64::from_bits(((1023 - shift) as u64) << 52);
         ScaledNumber { mantissa: high.mantissa + low.mantissa * scale, exponent: high.exponent }.normal()
-    }
-
-    #[inline(always)]
-    fn fold(&self, a: ScaledNumber) -> ScaledNumber {
-        a
     }
 
     #[inline(always)]
