@@ -176,10 +176,75 @@ pub fn multiplies_fast(level: Level) -> bool {
     false
 }
 
+/// Operations on a register by way of its words, where there are no instructions for them: `Self::words`, and back `Self::register`.
+macro_rules! word_by_word {
+    ($register:ty) => {
+        #[inline(always)]
+        fn negate(self, x: $register, lanes: u8) -> $register {
+            let (x, prime) = (Self::words(x), self.prime.value());
+            Self::register(std::array::from_fn(|i| if lanes >> i & 1 == 1 { prime - x[i] } else { x[i] }))
+        }
+
+        #[inline(always)]
+        fn clear(self, x: $register, lanes: u8) -> $register {
+            let x = Self::words(x);
+            Self::register(std::array::from_fn(|i| if lanes >> i & 1 == 1 { 0 } else { x[i] }))
+        }
+
+        #[inline(always)]
+        fn multiply_add(self, sum: [$register; 2], a: $register, b: $register) -> [$register; 2] {
+            let ([low, high], a, b) = (sum.map(Self::words), Self::words(a), Self::words(b));
+            let product = |i: usize| u128::from(a[i]) * u128::from(b[i]);
+            [
+                Self::register(std::array::from_fn(|i| low[i] + (product(i) as u64 & MASK))),
+                Self::register(std::array::from_fn(|i| high[i] + (product(i) >> SHORT_BITS) as u64)),
+            ]
+        }
+
+        #[inline(always)]
+        fn reduce(self, sum: [$register; 2]) -> $register {
+            let [low, high] = sum.map(Self::words);
+            Self::register(std::array::from_fn(|i| self.prime.reduce(low[i], high[i])))
+        }
+
+        #[inline(always)]
+        fn whole(self, x: &[$register], y: &[f64]) -> $register {
+            let sum = |i: usize| {
+                let words = x.iter().map(|x| Self::words(*x)[i]);
+                words.zip(y).fold(2f64.powi(-20), |sum, (x, y)| sum + x as f64 * y)
+            };
+            Self::register(std::array::from_fn(|i| sum(i) as u64))
+        }
+
+        #[inline(always)]
+        fn differ(self, a: $register, b: $register) -> bool {
+            Self::words(a) != Self::words(b)
+        }
+
+        #[inline(always)]
+        unsafe fn outer_products(self, left: *const u64, right: *const u64, count: usize, tile: *mut u64) {
+            // SAFETY: the caller's.
+            unsafe { outer_products(self.prime, left, right, count, tile) }
+        }
+    };
+}
+
 /// Pairs of words, for machines of which no more is known: the compiler finds their registers.
 #[derive(Clone, Copy, Debug)]
 struct Pairs {
     prime: ShortPrime,
+}
+
+impl Pairs {
+    #[inline(always)]
+    fn words(x: [u64; 2]) -> [u64; 2] {
+        x
+    }
+
+    #[inline(always)]
+    fn register(x: [u64; 2]) -> [u64; 2] {
+        x
+    }
 }
 
 impl Arithmetic for Pairs {
@@ -238,65 +303,7 @@ impl Neighbors for Pairs {
         x.map(|x| self.prime.canonical(x))
     }
 
-    #[inline(always)]
-    fn negate(self, x: [u64; 2], lanes: u8) -> [u64; 2] {
-        negate(self.prime, x, lanes)
-    }
-
-    #[inline(always)]
-    fn clear(self, x: [u64; 2], lanes: u8) -> [u64; 2] {
-        clear(x, lanes)
-    }
-
-    #[inline(always)]
-    fn multiply_add(self, sum: [[u64; 2]; 2], a: [u64; 2], b: [u64; 2]) -> [[u64; 2]; 2] {
-        multiply_add(sum, a, b)
-    }
-
-    #[inline(always)]
-    fn reduce(self, [low, high]: [[u64; 2]; 2]) -> [u64; 2] {
-        std::array::from_fn(|i| self.prime.reduce(low[i], high[i]))
-    }
-
-    #[inline(always)]
-    fn whole(self, x: &[[u64; 2]], y: &[f64]) -> [u64; 2] {
-        std::array::from_fn(|i| whole(x.iter().map(|x| x[i]), y))
-    }
-
-    #[inline(always)]
-    fn differ(self, a: [u64; 2], b: [u64; 2]) -> bool {
-        a != b
-    }
-
-    #[inline(always)]
-    unsafe fn outer_products(self, left: *const u64, right: *const u64, count: usize, tile: *mut u64) {
-        // SAFETY: the caller's.
-        unsafe { outer_products(self.prime, left, right, count, tile) }
-    }
-}
-
-#[inline(always)]
-fn negate<const L: usize>(prime: ShortPrime, x: [u64; L], lanes: u8) -> [u64; L] {
-    std::array::from_fn(|i| if lanes >> i & 1 == 1 { prime.value() - x[i] } else { x[i] })
-}
-
-#[inline(always)]
-fn clear<const L: usize>(x: [u64; L], lanes: u8) -> [u64; L] {
-    std::array::from_fn(|i| if lanes >> i & 1 == 1 { 0 } else { x[i] })
-}
-
-#[inline(always)]
-fn multiply_add<const L: usize>([low, high]: [[u64; L]; 2], a: [u64; L], b: [u64; L]) -> [[u64; L]; 2] {
-    let product = |i: usize| u128::from(a[i]) * u128::from(b[i]);
-    [
-        std::array::from_fn(|i| low[i] + (product(i) as u64 & MASK)),
-        std::array::from_fn(|i| high[i] + (product(i) >> SHORT_BITS) as u64),
-    ]
-}
-
-#[inline(always)]
-fn whole(x: impl Iterator<Item = u64>, y: &[f64]) -> u64 {
-    x.zip(y).fold(2f64.powi(-20), |sum, (x, y)| sum + x as f64 * y) as u64
+    word_by_word!([u64; 2]);
 }
 
 /// [`Neighbors::outer_products`], a word at a time.
@@ -325,11 +332,74 @@ unsafe fn outer_products(prime: ShortPrime, left: *const u64, right: *const u64,
 /// Registers of x86-64.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Arithmetic, MASK, NeighborKernel, Neighbors, SHORT_BITS, ShortPrime, TILE};
+    use super::{Arithmetic, MASK, NeighborKernel, Neighbors, SHORT_BITS, ShortPrime, TILE, outer_products};
     use crate::numeric::dispatch::compiled::{avx2, avx512_ifma};
     use std::arch::x86_64::*;
 
     const SHIFT: u32 = SHORT_BITS;
+
+    /// What registers of any width have alike, of which so many are held.
+    macro_rules! arithmetic_registers {
+        ($register:ty, $held:literal: $zero:ident, $load:ident, $store:ident, $add:ident) => {
+            type Element = u64;
+            type Register = $register;
+            const HELD: usize = $held;
+
+            #[inline(always)]
+            fn zero(self) -> $register {
+                // SAFETY: a value of this type exists only where the instructions do; so below.
+                unsafe { $zero() }
+            }
+
+            #[inline(always)]
+            unsafe fn load(self, from: *const u64) -> $register {
+                // SAFETY: the caller's.
+                unsafe { $load(from.cast()) }
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, to: *mut u64, x: $register) {
+                // SAFETY: the caller's.
+                unsafe { $store(to.cast(), x) }
+            }
+
+            #[inline(always)]
+            fn add(self, a: $register, b: $register) -> $register {
+                // SAFETY: as in `zero`.
+                unsafe { $add(a, b) }
+            }
+        };
+    }
+
+    /// The same for [`Neighbors`]: so many words, and the function that is compiled for them.
+    macro_rules! neighbor_registers {
+        ($lanes:literal, $compiled:ident) => {
+            const LANES: usize = $lanes;
+
+            #[inline(always)]
+            fn enter<K: NeighborKernel>(self, kernel: K) -> K::Output {
+                // SAFETY: as in `zero`.
+                unsafe {
+                    $compiled(
+                        #[inline(always)]
+                        || kernel.run(self),
+                    )
+                }
+            }
+
+            #[inline(always)]
+            fn modulo(self, prime: ShortPrime) -> Self {
+                // SAFETY: as in `zero`.
+                unsafe { Self::new(prime) }
+            }
+
+            #[inline(always)]
+            fn prefetch(self, at: *const u64) {
+                // SAFETY: a hint about any address.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+            }
+        };
+    }
 
     /// Four words, AVX2.
     #[derive(Clone, Copy)]
@@ -364,33 +434,7 @@ mod x86 {
     }
 
     impl Arithmetic for NeighborYmm {
-        type Element = u64;
-        type Register = __m256i;
-        const HELD: usize = 15;
-
-        #[inline(always)]
-        fn zero(self) -> __m256i {
-            // SAFETY: a value of this type exists only where the instructions do; so below.
-            unsafe { _mm256_setzero_si256() }
-        }
-
-        #[inline(always)]
-        unsafe fn load(self, from: *const u64) -> __m256i {
-            // SAFETY: the caller's.
-            unsafe { _mm256_loadu_si256(from.cast()) }
-        }
-
-        #[inline(always)]
-        unsafe fn store(self, to: *mut u64, x: __m256i) {
-            // SAFETY: the caller's.
-            unsafe { _mm256_storeu_si256(to.cast(), x) }
-        }
-
-        #[inline(always)]
-        fn add(self, a: __m256i, b: __m256i) -> __m256i {
-            // SAFETY: as in `zero`.
-            unsafe { _mm256_add_epi64(a, b) }
-        }
+        arithmetic_registers!(__m256i, 15: _mm256_setzero_si256, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_add_epi64);
 
         #[inline(always)]
         fn fold(self, a: __m256i) -> __m256i {
@@ -403,24 +447,7 @@ mod x86 {
     }
 
     impl Neighbors for NeighborYmm {
-        const LANES: usize = 4;
-
-        #[inline(always)]
-        fn enter<K: NeighborKernel>(self, kernel: K) -> K::Output {
-            // SAFETY: as in `zero`.
-            unsafe {
-                avx2(
-                    #[inline(always)]
-                    || kernel.run(self),
-                )
-            }
-        }
-
-        #[inline(always)]
-        fn modulo(self, prime: ShortPrime) -> Self {
-            // SAFETY: as in `zero`.
-            unsafe { Self::new(prime) }
-        }
+        neighbor_registers!(4, avx2);
 
         #[inline(always)]
         fn splat(self, x: u64) -> __m256i {
@@ -437,48 +464,7 @@ mod x86 {
             }
         }
 
-        #[inline(always)]
-        fn negate(self, x: __m256i, lanes: u8) -> __m256i {
-            Self::register(super::negate(self.prime, Self::words(x), lanes))
-        }
-
-        #[inline(always)]
-        fn clear(self, x: __m256i, lanes: u8) -> __m256i {
-            Self::register(super::clear(Self::words(x), lanes))
-        }
-
-        #[inline(always)]
-        fn multiply_add(self, sum: [__m256i; 2], a: __m256i, b: __m256i) -> [__m256i; 2] {
-            super::multiply_add(sum.map(Self::words), Self::words(a), Self::words(b)).map(Self::register)
-        }
-
-        #[inline(always)]
-        fn reduce(self, sum: [__m256i; 2]) -> __m256i {
-            let [low, high] = sum.map(Self::words);
-            Self::register(std::array::from_fn(|i| self.prime.reduce(low[i], high[i])))
-        }
-
-        #[inline(always)]
-        fn whole(self, x: &[__m256i], y: &[f64]) -> __m256i {
-            Self::register(std::array::from_fn(|i| super::whole(x.iter().map(|x| Self::words(*x)[i]), y)))
-        }
-
-        #[inline(always)]
-        fn differ(self, a: __m256i, b: __m256i) -> bool {
-            Self::words(a) != Self::words(b)
-        }
-
-        #[inline(always)]
-        fn prefetch(self, at: *const u64) {
-            // SAFETY: a hint about any address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
-        }
-
-        #[inline(always)]
-        unsafe fn outer_products(self, left: *const u64, right: *const u64, count: usize, tile: *mut u64) {
-            // SAFETY: the caller's.
-            unsafe { super::outer_products(self.prime, left, right, count, tile) }
-        }
+        word_by_word!(__m256i);
     }
 
     /// Eight words, AVX-512 with products of 52 bits.
@@ -506,33 +492,7 @@ mod x86 {
     }
 
     impl Arithmetic for NeighborZmm {
-        type Element = u64;
-        type Register = __m512i;
-        const HELD: usize = 31;
-
-        #[inline(always)]
-        fn zero(self) -> __m512i {
-            // SAFETY: a value of this type exists only where the instructions do; so below.
-            unsafe { _mm512_setzero_si512() }
-        }
-
-        #[inline(always)]
-        unsafe fn load(self, from: *const u64) -> __m512i {
-            // SAFETY: the caller's.
-            unsafe { _mm512_loadu_si512(from.cast()) }
-        }
-
-        #[inline(always)]
-        unsafe fn store(self, to: *mut u64, x: __m512i) {
-            // SAFETY: the caller's.
-            unsafe { _mm512_storeu_si512(to.cast(), x) }
-        }
-
-        #[inline(always)]
-        fn add(self, a: __m512i, b: __m512i) -> __m512i {
-            // SAFETY: as in `zero`.
-            unsafe { _mm512_add_epi64(a, b) }
-        }
+        arithmetic_registers!(__m512i, 31: _mm512_setzero_si512, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_add_epi64);
 
         #[inline(always)]
         fn fold(self, a: __m512i) -> __m512i {
@@ -545,24 +505,7 @@ mod x86 {
     }
 
     impl Neighbors for NeighborZmm {
-        const LANES: usize = 8;
-
-        #[inline(always)]
-        fn enter<K: NeighborKernel>(self, kernel: K) -> K::Output {
-            // SAFETY: as in `zero`.
-            unsafe {
-                avx512_ifma(
-                    #[inline(always)]
-                    || kernel.run(self),
-                )
-            }
-        }
-
-        #[inline(always)]
-        fn modulo(self, prime: ShortPrime) -> Self {
-            // SAFETY: as in `zero`.
-            unsafe { Self::new(prime) }
-        }
+        neighbor_registers!(8, avx512_ifma);
 
         #[inline(always)]
         fn splat(self, x: u64) -> __m512i {
@@ -621,12 +564,6 @@ mod x86 {
         fn differ(self, a: __m512i, b: __m512i) -> bool {
             // SAFETY: as in `zero`.
             unsafe { _mm512_cmpneq_epu64_mask(a, b) != 0 }
-        }
-
-        #[inline(always)]
-        fn prefetch(self, at: *const u64) {
-            // SAFETY: a hint about any address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
         }
 
         #[inline(always)]
