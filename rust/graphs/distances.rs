@@ -67,7 +67,7 @@ pub fn distances(graph: &Graph, threads: usize, memory_limit: u128, monitor: &mu
 /// [`Error::Domain`] if `source` is no vertex, and the monitor's objection.
 pub fn distances_from(graph: &Graph, source: u32, monitor: &mut dyn Monitor) -> Result<Vec<i32>> {
     if source as usize >= graph.vertices() {
-        return Err(Error::Domain { name: "v", value: source.to_string(), requirement: "a vertex" });
+        return Err(Error::domain("v", source, "a vertex"));
     }
     let mut row = memory::filled(UNREACHABLE, graph.vertices(), "the distances from a vertex")?;
     monitor.tick(0, 0)?;

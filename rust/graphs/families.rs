@@ -102,7 +102,7 @@ fn checked_vertices(
 }
 
 fn too_many(name: &'static str, value: String) -> Error {
-    Error::Domain { name, value, requirement: "so small that there are fewer than 2**32 vertices" }
+    Error::domain(name, value, "so small that there are fewer than 2**32 vertices")
 }
 
 #[cfg(test)]

@@ -30,14 +30,13 @@ impl Graph {
     /// nothing could be found out about it: its lists of neighbors would not fit into memory.
     pub fn new(vertices: usize, edges: Vec<(u32, u32)>) -> Result<Self> {
         if vertices > u32::MAX as usize {
-            return Err(Error::Domain { name: "n", value: vertices.to_string(), requirement: "below 2**32" });
+            return Err(Error::domain("n", vertices, "below 2**32"));
         }
         let largest = edges.iter().fold(0, |largest, &(u, v)| largest.max(u).max(v));
         if largest as usize >= vertices
             && let Some(edge) = edges.iter().find(|&&(u, v)| u.max(v) as usize >= vertices)
         {
-            let (value, requirement) = (format!("{edge:?}"), "pairs of vertices in 0..n");
-            return Err(Error::Domain { name: "edges", value, requirement });
+            return Err(Error::domain("edges", format!("{edge:?}"), "pairs of vertices in 0..n"));
         }
         let graph = Self { vertices, edges };
         memory::charge("working on a graph", graph.bytes(48, 16))?;

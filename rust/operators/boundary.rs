@@ -31,11 +31,11 @@ impl Boundary {
     /// # Errors
     /// [`Error::Domain`] for any other word.
     pub fn named(name: &str) -> Result<Self> {
-        Self::ALL.iter().copied().find(|boundary| boundary.name() == name).ok_or_else(|| Error::Domain {
-            name: "boundary",
-            value: format!("{name:?}"),
-            requirement: "\"free\", \"cylinder\" or \"torus\"",
-        })
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|boundary| boundary.name() == name)
+            .ok_or_else(|| Error::domain("boundary", format!("{name:?}"), "\"free\", \"cylinder\" or \"torus\""))
     }
 
     /// Which axes are closed.

@@ -370,7 +370,7 @@ impl<O: RowOperator> Strip<O> {
     ) -> Result<Self> {
         for (name, extent) in O::EXTENTS.into_iter().zip([rows, cols]) {
             if extent == 0 {
-                return Err(Error::Domain { name, value: extent.to_string(), requirement: "at least 1" });
+                return Err(Error::domain(name, extent, "at least 1"));
             }
         }
         let (short, long) = (rows.min(cols), rows.max(cols));

@@ -1,5 +1,7 @@
 //! The one error type of the core: few variants, each with the facts a good sentence needs.
 
+use std::fmt::Display;
+
 /// What every fallible function of the core returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -99,6 +101,16 @@ pub enum Error {
 }
 
 impl Error {
+    /// An argument outside its domain.
+    pub fn domain(name: &'static str, value: impl Display, requirement: &'static str) -> Self {
+        Self::Domain { name, value: value.to_string(), requirement }
+    }
+
+    /// An argument that does not fit another.
+    pub fn shape(name: &'static str, expected: impl Display, found: impl Display) -> Self {
+        Self::Shape { name, expected: expected.to_string(), found: found.to_string() }
+    }
+
     /// The same with the caller's limit, where a forecast of vectors of eight bytes ended at a number of states, or at what
     /// no memory holds; of `vectors` such vectors side by side.
     pub fn under(self, states: usize, vectors: u64, allowed: u64) -> Self {

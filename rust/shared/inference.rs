@@ -101,7 +101,7 @@ impl Trace<'_> {
         let expected =
             format!("of variables of sizes {sizes:?}, with room for {draws} more draws and {steps} more steps");
         let found = format!("{} variables, {:?} filled", self.draws.len(), self.filled);
-        Err(Error::Shape { name: "trace", expected, found })
+        Err(Error::shape("trace", expected, found))
     }
 
     fn add_step(&mut self, chain: &impl Chain, values: &mut [f64]) {

@@ -146,7 +146,7 @@ fn run_erased(
     work: &mut (dyn FnMut(&Progress) -> Result<()> + Send),
 ) -> Result<()> {
     if !(1..=MAX_THREADS).contains(&threads) {
-        return Err(Error::Domain { name: "threads", value: threads.to_string(), requirement: "between 1 and 256" });
+        return Err(Error::domain("threads", threads, "between 1 and 256"));
     }
     let progress = Progress::new(total);
     let finished = (Mutex::new(None), Condvar::new());

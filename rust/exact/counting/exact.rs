@@ -149,11 +149,11 @@ fn chosen(quantity: &(impl Modular + ?Sized), count: usize, monitor: &mut dyn Mo
         let order = if quantity.is_short() { None } else { Some(quantity.order()) };
         let found = found(asked, order, &|prime| quantity.allows(prime), monitor);
         primes = found.map_err(|error| match error {
-            Error::Domain { .. } => Error::Domain {
-                name: "graph",
-                value: format!("{count} primes with roots of unity of order {}", quantity.order()),
-                requirement: "so small that there are enough primes near 2**55",
-            },
+            Error::Domain { .. } => Error::domain(
+                "graph",
+                format!("{count} primes with roots of unity of order {}", quantity.order()),
+                "so small that there are enough primes near 2**55",
+            ),
             other => other,
         })?;
         asked += count - primes.len().min(count);
@@ -216,7 +216,7 @@ impl<M: Modular + ?Sized> Plan<M> {
         monitor: &mut dyn Monitor,
     ) -> Result<Vec<u64>> {
         let value = format!("{primes:?}, part {part} of {}", self.quantity.parts());
-        let refused = || Error::Domain { name: "part", value, requirement: "a range of the plan's primes" };
+        let refused = || Error::domain("part", value, "a range of the plan's primes");
         if part >= self.quantity.parts() || primes.end > self.primes.len() + 1 {
             return Err(refused());
         }
@@ -242,8 +242,7 @@ impl<M: Modular + ?Sized> Plan<M> {
     pub fn wrong_prime(&self, values: &[u64], options: &Options, monitor: &mut dyn Monitor) -> Result<Option<usize>> {
         let (primes, each) = (self.primes_and_another(monitor)?, self.quantity.values());
         if values.len() != primes.len() * each {
-            let (expected, found) = (format!("{} x {each}", primes.len()), values.len().to_string());
-            return Err(Error::Shape { name: "residues", expected, found });
+            return Err(Error::shape("residues", format!("{} x {each}", primes.len()), values.len()));
         }
         let all: BigUint = primes.iter().map(|prime| BigUint::from(prime.value())).product();
         let signed = self.quantity.is_signed();
@@ -290,8 +289,7 @@ impl<M: Modular + ?Sized> Plan<M> {
     pub fn combine(&self, values: &[u64], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<BigInt>> {
         let each = self.quantity.values();
         if values.len() != self.primes.len() * each {
-            let (expected, found) = (format!("{} x {each}", self.primes.len()), values.len().to_string());
-            return Err(Error::Shape { name: "residues", expected, found });
+            return Err(Error::shape("residues", format!("{} x {each}", self.primes.len()), values.len()));
         }
         let integers = |(i, &prime)| self.quantity.integers(prime, &values[i * each..(i + 1) * each]);
         let one = |by_prime: &[Vec<u64>], k: usize, progress: &Progress| {

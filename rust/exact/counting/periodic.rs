@@ -244,7 +244,7 @@ impl PeriodicOperator {
     /// [`Error::Domain`] if a bond leads out of the period's sites or from a site to itself, or more than 63 sites wait for a
     /// neighbor; [`Error::TooLarge`] beyond `memory`; [`Error::Interrupted`].
     pub fn new(sites: usize, bonds: &[PeriodicBond], memory: u128, progress: &Progress) -> Result<Self> {
-        let domain = |value: String, requirement| Err(Error::Domain { name: "bonds", value, requirement });
+        let domain = |value: String, requirement| Err(Error::domain("bonds", value, requirement));
         let mut near: Vec<Vec<i64>> = vec![Vec::new(); sites];
         for &(u, v, step) in bonds {
             if u >= sites || v >= sites || step.abs() > 8 {
@@ -413,8 +413,7 @@ impl PeriodicOperator {
     /// As [`Self::apply`].
     pub fn root(&self, weights: &[Ratio], precision: Precision, progress: &Progress) -> Result<Root> {
         if weights.len() != self.sites() {
-            let (expected, found) = (format!("({},)", self.sites()), format!("({},)", weights.len()));
-            return Err(Error::Shape { name: "weights", expected, found });
+            return Err(Error::shape("weights", format!("({},)", self.sites()), format!("({},)", weights.len())));
         }
         let rough: (Vec<f64>, Root) = self.iterate(weights, vec![1.0; self.states], progress)?;
         if precision == Precision::Double {
@@ -524,11 +523,11 @@ impl PeriodicOperator {
 /// Refuses a vector that has left the range in which its roundings are relative ones.
 fn in_range<T: Number>(vector: &[T]) -> Result<()> {
     if vector.iter().any(Number::is_out_of_range) {
-        return Err(Error::Domain {
-            name: "activity",
-            value: "one with which states differ by more than 1e240".into(),
-            requirement: "nearer to one, or the width smaller",
-        });
+        return Err(Error::domain(
+            "activity",
+            "one with which states differ by more than 1e240",
+            "nearer to one, or the width smaller",
+        ));
     }
     Ok(())
 }
@@ -566,11 +565,11 @@ fn forecast<I: Iterator<Item = i64>>(seam: &[i64], neighbors: impl Fn(i64) -> I)
 fn place(index: usize) -> Result<u64> {
     match index {
         0..=62 => Ok(1 << index),
-        _ => Err(Error::Domain {
-            name: "width",
-            value: format!("{} sites that wait for a neighbor", index + 1),
-            requirement: "such that at most 63 sites wait for a neighbor",
-        }),
+        _ => Err(Error::domain(
+            "width",
+            format!("{} sites that wait for a neighbor", index + 1),
+            "such that at most 63 sites wait for a neighbor",
+        )),
     }
 }
 

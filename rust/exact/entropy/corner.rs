@@ -102,13 +102,11 @@ struct CornerPair<T> {
 
 /// What a proof lacked, and how large the gap seems from the second eigenvalue of M, an estimate.
 fn no_gap(activity: f64, lacked: &str, decay: f64) -> Error {
-    Error::Domain {
-        name: "activity",
-        value: format!(
-            "{activity}, where {lacked}, and a row's second eigenvalue is estimated as {decay:.3} of its first"
-        ),
-        requirement: "one where corner tensors prove a spectral gap",
-    }
+    Error::domain(
+        "activity",
+        format!("{activity}, where {lacked}, and a row's second eigenvalue is estimated as {decay:.3} of its first"),
+        "one where corner tensors prove a spectral gap",
+    )
 }
 
 /// Traces of tori by their rows, and whether many words were allowed; they are the same for all trial vectors.

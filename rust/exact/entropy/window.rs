@@ -176,11 +176,11 @@ impl WindowTable {
         let most = self.whole.iter().copied().fold(0.0, f64::max);
         let least = self.whole.iter().chain(&self.without).copied().filter(|&x| x > 0.0).fold(f64::INFINITY, f64::min);
         if least < SMALLEST || most > 1.0 / SMALLEST {
-            return Err(Error::Domain {
-                name: "activity",
-                value: "one with which states differ by more than 1e250".into(),
-                requirement: "nearer to one, or the width smaller",
-            });
+            return Err(Error::domain(
+                "activity",
+                "one with which states differ by more than 1e250",
+                "nearer to one, or the width smaller",
+            ));
         }
         if most > 1e50 {
             let factor = 2f64.powi(-(most.log2() as i32));
@@ -213,7 +213,7 @@ pub fn window_bounds(
 ) -> Result<WindowBounds> {
     let later = Later::new(cell, order);
     if cell.bonds.iter().any(|&(u, v, i, j)| (i, j) == (0, 0) && u == v) {
-        return Err(Error::Domain { name: "bonds", value: "a loop".into(), requirement: "between two sites" });
+        return Err(Error::domain("bonds", "a loop", "between two sites"));
     }
     let mut table = WindowTable { words: vec![0], whole: vec![1.0], without: vec![1.0], roundings: 0 };
     let mut frontier: Vec<Site> = Vec::new();

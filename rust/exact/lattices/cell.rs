@@ -56,15 +56,14 @@ impl UnitCell {
         let determinant = basis[0][0] * basis[1][1] - basis[0][1] * basis[1][0];
         if !(basis.iter().flatten().all(|x| x.is_finite()) && determinant.abs() > 0.0 && determinant.is_finite()) {
             let value = format!("{basis:?}");
-            return Err(Error::Domain { name: "basis_vectors", value, requirement: "finite and independent" });
+            return Err(Error::domain("basis_vectors", value, "finite and independent"));
         }
         if let Some(site) = sites.iter().find(|site| !site.iter().all(|x| x.is_finite())) {
             let value = format!("{site:?}");
-            return Err(Error::Domain { name: "site_offsets", value, requirement: "finite" });
+            return Err(Error::domain("site_offsets", value, "finite"));
         }
         if sites.is_empty() {
-            let requirement = "at least one site";
-            return Err(Error::Domain { name: "site_offsets", value: "none".into(), requirement });
+            return Err(Error::domain("site_offsets", "none", "at least one site"));
         }
         let mut seen = HashSet::with_capacity(bonds.len());
         for &bond in &bonds {
@@ -79,7 +78,7 @@ impl UnitCell {
             } else {
                 continue;
             };
-            return Err(Error::Domain { name: "bonds", value: bond.shown(), requirement });
+            return Err(Error::domain("bonds", bond.shown(), requirement));
         }
         Ok(Self { basis, sites, bonds })
     }

@@ -28,11 +28,7 @@ pub fn clique_insertion_size(degrees: &[u64], times: u32) -> (u128, u128) {
 fn check_size(degrees: &[u64], times: u32) -> Result<()> {
     match clique_insertion_size(degrees, times).0 {
         vertices if vertices <= u128::from(u32::MAX) => Ok(()),
-        _ => Err(Error::Domain {
-            name: "k",
-            value: times.to_string(),
-            requirement: "so small that there are fewer than 2**32 vertices",
-        }),
+        _ => Err(Error::domain("k", times, "so small that there are fewer than 2**32 vertices")),
     }
 }
 

@@ -29,7 +29,7 @@ impl Lattice {
     pub fn new(cell: UnitCell, extent: [usize; 2], closed: [bool; 2]) -> Result<Self> {
         let refused = |requirement| {
             let value = format!("({}, {})", extent[0], extent[1]);
-            Err(Error::Domain { name: "extent", value, requirement })
+            Err(Error::domain("extent", value, requirement))
         };
         if extent.contains(&0) {
             return refused("positive");
@@ -47,8 +47,7 @@ impl Lattice {
     /// [`Error::Domain`] for a twist of a lattice with an open axis.
     pub fn twisted(self, twist: usize) -> Result<Self> {
         if twist > 0 && self.closed != [true, true] {
-            let requirement = "0 unless both axes are closed";
-            return Err(Error::Domain { name: "twist", value: twist.to_string(), requirement });
+            return Err(Error::domain("twist", twist, "0 unless both axes are closed"));
         }
         Ok(Self { twist: twist % self.extent[0], ..self })
     }
@@ -96,7 +95,7 @@ impl Lattice {
                 continue;
             };
             let value = format!("({}, {})", self.extent[0], self.extent[1]);
-            return Err(Error::Domain { name: "extent", value, requirement });
+            return Err(Error::domain("extent", value, requirement));
         }
         Ok(())
     }

@@ -313,11 +313,10 @@ impl NamedLattice {
     /// # Errors
     /// [`Error::Domain`] if there is none.
     pub fn named(name: &str) -> Result<&'static Self> {
-        LATTICES.iter().find(|lattice| lattice.name == name).ok_or_else(|| Error::Domain {
-            name: "lattice",
-            value: format!("{name:?}"),
-            requirement: "the name of a lattice with a unit cell",
-        })
+        LATTICES
+            .iter()
+            .find(|lattice| lattice.name == name)
+            .ok_or_else(|| Error::domain("lattice", format!("{name:?}"), "the name of a lattice with a unit cell"))
     }
 
     /// Its unit cell.

@@ -76,7 +76,7 @@ fn retain<T>(values: &mut Vec<T>, marks: &[bool]) {
 /// [`Error::Domain`] for no octagons or too many vertices, [`Error::TooLarge`] without memory.
 pub fn four_eight_eight(rows: usize, cols: usize, boundary: Boundary) -> Result<Section> {
     if rows == 0 || cols == 0 {
-        return Err(Error::Domain { name: "extent", value: format!("({rows}, {cols})"), requirement: "positive" });
+        return Err(Error::domain("extent", format!("({rows}, {cols})"), "positive"));
     }
     let closed = boundary.closed();
     let diamonds = [rows.saturating_add(!closed[0] as usize), cols.saturating_add(!closed[1] as usize)];
@@ -125,11 +125,10 @@ pub fn generalized_aztec(rows: usize, cols: usize) -> Result<Section> {
 /// [`Error::Shape`] if there are not `rows * cols` diagonals; else as [`four_eight_eight`].
 pub fn triangulated_grid(rows: usize, cols: usize, diagonals: &[bool]) -> Result<Section> {
     if rows.checked_mul(cols) != Some(diagonals.len()) {
-        let (expected, found) = (format!("({rows}, {cols})"), format!("{} values", diagonals.len()));
-        return Err(Error::Shape { name: "diagonals", expected, found });
+        return Err(Error::shape("diagonals", format!("({rows}, {cols})"), format!("{} values", diagonals.len())));
     }
     if diagonals.is_empty() {
-        return Err(Error::Domain { name: "extent", value: format!("({rows}, {cols})"), requirement: "positive" });
+        return Err(Error::domain("extent", format!("({rows}, {cols})"), "positive"));
     }
     // Bonds 2 and 3 of the king's cell are the diagonals of the cells at (i, j) and at (i, j - 1).
     let king = Lattice::new(UnitCell::named("king")?, [rows + 1, cols + 1], [false, false])?;

@@ -21,7 +21,7 @@ impl AutomorphismGroup {
     /// [`Error::Domain`] unless `v` is positive, [`Error::TooLarge`] for more than 2^26 vertices.
     pub fn hamming(u: u32, v: u32) -> Result<Self> {
         if v == 0 {
-            return Err(Error::Domain { name: "alphabet_size", value: v.to_string(), requirement: "at least 1" });
+            return Err(Error::domain("alphabet_size", v, "at least 1"));
         }
         let points = u64::from(v).checked_pow(u).filter(|&points| points <= MOST).ok_or_else(|| Error::TooLarge {
             what: "the group of a Hamming graph",

@@ -103,8 +103,7 @@ pub fn automorphism_group(
     memory::charge("the search for automorphisms", graph.bytes(VERTEX, EDGE))?;
     let colors = colors.map_or_else(|| vec![0; n], without_gaps);
     if colors.len() != n {
-        let (expected, found) = (format!("({n},)"), format!("({},)", colors.len()));
-        return Err(Error::Shape { name: "colors", expected, found });
+        return Err(Error::shape("colors", format!("({n},)"), format!("({},)", colors.len())));
     }
     let adjacency = Arc::new(Adjacency::shorter(graph));
     let mut clock = Clock::new("the search for automorphisms", time_limit, monitor);
@@ -126,8 +125,7 @@ fn without_gaps(colors: &[u32]) -> Vec<u32> {
 /// differ.
 pub fn check_automorphisms(graph: &Graph, group: &AutomorphismGroup) -> Result<()> {
     if graph.vertices() != group.points {
-        let (expected, found) = (format!("(k, {})", graph.vertices()), format!("(k, {})", group.points));
-        return Err(Error::Shape { name: "generators", expected, found });
+        return Err(Error::shape("generators", format!("(k, {})", graph.vertices()), format!("(k, {})", group.points)));
     }
     let adjacency = Adjacency::new(graph);
     for (index, generator) in group.generators.iter().enumerate() {
@@ -136,7 +134,7 @@ pub fn check_automorphisms(graph: &Graph, group: &AutomorphismGroup) -> Result<(
             if let Some(&v) = adjacency.neighbors(u).iter().find(lost) {
                 let value =
                     format!("one (number {index}) that maps the edge ({u}, {v}) to ({to}, {})", generator.image(v));
-                return Err(Error::Domain { name: "generators", value, requirement: "automorphisms of the graph" });
+                return Err(Error::domain("generators", value, "automorphisms of the graph"));
             }
         }
     }
@@ -164,15 +162,11 @@ impl AutomorphismGroup {
     /// [`Error::Domain`] if one moves a point beyond `0..points`, or there are more than `2^32 - 1` points.
     pub fn from_generators(points: usize, generators: Vec<Permutation>) -> Result<Self> {
         if points > u32::MAX as usize {
-            return Err(Error::Domain { name: "n", value: points.to_string(), requirement: "below 2**32" });
+            return Err(Error::domain("n", points, "below 2**32"));
         }
         let last = |generator: &Permutation| generator.moves().last().map(|&(point, _)| point);
         if let Some(point) = generators.iter().filter_map(last).find(|&point| point as usize >= points) {
-            return Err(Error::Domain {
-                name: "generators",
-                value: format!("one that moves {point}"),
-                requirement: "permutations of 0..n",
-            });
+            return Err(Error::domain("generators", format!("one that moves {point}"), "permutations of 0..n"));
         }
         memory::charge("a permutation group", GROUP * points as u128)?;
         let orbits = Orbits::of(points, &generators).labels();
@@ -188,15 +182,16 @@ impl AutomorphismGroup {
         let mut generators = Vec::with_capacity(rows.len());
         for (index, row) in rows.iter().enumerate() {
             if row.len() != points {
-                let (expected, found) = (format!("(k, {points})"), format!("(k, {})", row.len()));
-                return Err(Error::Shape { name: "generators", expected, found });
+                return Err(Error::shape("generators", format!("(k, {points})"), format!("(k, {})", row.len())));
             }
             // What is no point becomes an image out of range.
             let images: Vec<u32> = row.iter().map(|&image| u32::try_from(image).unwrap_or(u32::MAX)).collect();
-            generators.push(Permutation::from_images(&images).map_err(|place| Error::Domain {
-                name: "generators",
-                value: format!("{} at ({index}, {place})", row[place]),
-                requirement: "permutations of 0..n, each number once in a row",
+            generators.push(Permutation::from_images(&images).map_err(|place| {
+                Error::domain(
+                    "generators",
+                    format!("{} at ({index}, {place})", row[place]),
+                    "permutations of 0..n, each number once in a row",
+                )
             })?);
         }
         Self::from_generators(points, generators)
@@ -228,11 +223,10 @@ impl AutomorphismGroup {
             generators.push(Permutation::from_checked_moves(moves.to_vec())?);
         }
         if !rest.is_empty() || (!parts.fixes.is_empty() && parts.fixes.len() != generators.len()) {
-            let (expected, found) = (format!("({},)", generators.len()), format!("({},)", parts.fixes.len()));
-            return Err(Error::Shape { name: "fixes", expected, found });
+            return Err(Error::shape("fixes", format!("({},)", generators.len()), format!("({},)", parts.fixes.len())));
         }
         if let Some(point) = parts.base.iter().find(|&&point| point as usize >= parts.points) {
-            return Err(Error::Domain { name: "base", value: point.to_string(), requirement: "points in 0..n" });
+            return Err(Error::domain("base", point, "points in 0..n"));
         }
         let mut group = Self::from_generators(parts.points, generators)?;
         if parts.fixes.len() == group.generators.len() && (parts.complete || !parts.base.is_empty()) {
@@ -323,13 +317,14 @@ impl AutomorphismGroup {
     /// [`Error::Domain`] if `images` is no permutation, [`Error::Shape`] if it is one of other points, and the clock's.
     pub fn contains(&self, images: &[u32], clock: &mut Clock<'_>) -> Result<bool> {
         if images.len() != self.points {
-            let (expected, found) = (format!("({},)", self.points), format!("({},)", images.len()));
-            return Err(Error::Shape { name: "permutation", expected, found });
+            return Err(Error::shape("permutation", format!("({},)", self.points), format!("({},)", images.len())));
         }
-        let permutation = Permutation::from_images(images).map_err(|place| Error::Domain {
-            name: "permutation",
-            value: format!("{} at index {place}", images[place]),
-            requirement: "a permutation of 0..n, each number once",
+        let permutation = Permutation::from_images(images).map_err(|place| {
+            Error::domain(
+                "permutation",
+                format!("{} at index {place}", images[place]),
+                "a permutation of 0..n, each number once",
+            )
         })?;
         match &self.origin {
             Some(origin) => Ok(origin.is_kept_by(&permutation, images)),
@@ -343,8 +338,7 @@ impl AutomorphismGroup {
     /// [`Error::Domain`] if `point` is none, and the clock's.
     pub fn stabilizer(&self, point: u32, clock: &mut Clock<'_>) -> Result<Self> {
         if point as usize >= self.points {
-            let requirement = "a point in 0..n";
-            return Err(Error::Domain { name: "v", value: point.to_string(), requirement });
+            return Err(Error::domain("v", point, "a point in 0..n"));
         }
         if let Some(Strong { base, complete: true, .. }) = &self.strong
             && base.first() == Some(&point)
@@ -392,8 +386,7 @@ impl AutomorphismGroup {
         clock: &mut Clock<'_>,
     ) -> Result<(Vec<u32>, Vec<Vec<u32>>)> {
         let Some(&orbit) = self.orbits.get(point as usize) else {
-            let requirement = "a point in 0..n";
-            return Err(Error::Domain { name: "v", value: point.to_string(), requirement });
+            return Err(Error::domain("v", point, "a point in 0..n"));
         };
         let members: Vec<u32> = (0..self.points as u32).filter(|&v| self.orbits[v as usize] == orbit).collect();
         // Four bytes here and eight in the array that is made of it.

@@ -161,7 +161,7 @@ impl Orbitals {
     /// [`Error::Domain`] if `h` is no point.
     pub fn label_row(&self, h: u32, labels: &mut [u32]) -> Result<()> {
         let Some(&(block, index)) = self.places.get(h as usize) else {
-            return Err(Error::Domain { name: "v", value: h.to_string(), requirement: "a point in 0..n" });
+            return Err(Error::domain("v", h, "a point in 0..n"));
         };
         let block = &self.blocks[block as usize];
         for (label, &class) in labels.iter_mut().zip(block.row(index as usize)) {

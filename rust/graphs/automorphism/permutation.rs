@@ -29,7 +29,7 @@ impl Permutation {
         let (from, to) = (sorted(|pair| pair.0), sorted(|pair| pair.1));
         if from != to || from.windows(2).any(|pair| pair[0] == pair[1]) {
             let value = format!("{} moves", moves.len());
-            return Err(Error::Domain { name: "moves", value, requirement: "a permutation of the points moved" });
+            return Err(Error::domain("moves", value, "a permutation of the points moved"));
         }
         Ok(Self::from_moves(moves))
     }

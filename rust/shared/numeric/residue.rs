@@ -48,11 +48,7 @@ impl Modulus {
         let excess = if (2..1 << BITS).contains(&value) { (1u64 << BITS) % value } else { u64::MAX };
         match u32::try_from(excess) {
             Ok(excess) => Ok(Self { value, excess }),
-            Err(_) => Err(Error::Domain {
-                name: "modulus",
-                value: value.to_string(),
-                requirement: "from 2 to 2**32, or a prime of `primes(count)`",
-            }),
+            Err(_) => Err(Error::domain("modulus", value, "from 2 to 2**32, or a prime of `primes(count)`")),
         }
     }
 
@@ -173,8 +169,7 @@ pub fn short_primes(count: usize) -> Result<Vec<Modulus>> {
     let odd = (1..1u64 << 20).step_by(2).map(|excess| (1 << SHORT_BITS) - excess);
     let found: Vec<Modulus> = odd.filter(|&n| is_prime(n)).take(count).map(Modulus::new).collect::<Result<_>>()?;
     if found.len() < count {
-        let requirement = "a number of primes that exist within 2**20 of 2**52";
-        return Err(Error::Domain { name: "count", value: count.to_string(), requirement });
+        return Err(Error::domain("count", count, "a number of primes that exist within 2**20 of 2**52"));
     }
     Ok(found)
 }
@@ -186,8 +181,7 @@ pub const MOST_SHORT_BITS: f64 = 29_000.0 * 51.999;
 const MOST_PRIMES: usize = (1 << 32) / 38;
 
 fn too_many_primes(count: usize) -> Error {
-    let requirement = "a number of primes that exist within 2**32 of 2**55";
-    Error::Domain { name: "count", value: count.to_string(), requirement }
+    Error::domain("count", count, "a number of primes that exist within 2**32 of 2**55")
 }
 
 /// The `count` largest primes below `2^55` that are 1 modulo `order`, in falling order: their fields have primitive roots of
@@ -199,10 +193,12 @@ pub fn primes_with_roots(count: usize, order: u64, progress: &Progress) -> Resul
     if order <= 1 {
         return stoppable_primes(count, progress);
     }
-    let refused = || Error::Domain {
-        name: "order",
-        value: order.to_string(),
-        requirement: "so small that there are enough primes with roots of unity of this order within 2**32 of 2**55",
+    let refused = || {
+        Error::domain(
+            "order",
+            order,
+            "so small that there are enough primes with roots of unity of this order within 2**32 of 2**55",
+        )
     };
     let step = if order.is_multiple_of(2) { order } else { 2 * order };
     if count > MOST_PRIMES {
@@ -379,12 +375,9 @@ fn combine_close(residues: &[(u64, u64)], progress: &Progress) -> Result<BigUint
             let smaller = moduli.iter().filter(|&&q| q < p).count();
             // Each product lost a factor 2^64: `enter` gives one back.
             let product = field.mul(products[l], field.pow(field.enter(field.enter(1)), factors));
-            let inverse =
-                inverse_modulo(field.leave(product), p).filter(|_| same == 1).ok_or_else(|| Error::Domain {
-                    name: "residues",
-                    value: format!("modulus {p}"),
-                    requirement: "pairs with coprime moduli",
-                })?;
+            let inverse = inverse_modulo(field.leave(product), p)
+                .filter(|_| same == 1)
+                .ok_or_else(|| Error::domain("residues", format!("modulus {p}"), "pairs with coprime moduli"))?;
             let c = field.leave(field.mul(field.enter(r), field.enter(inverse)));
             coefficients.push(if smaller % 2 == 1 && c > 0 { p - c } else { c });
         }
@@ -411,7 +404,7 @@ fn weighted_sum(coefficients: &[u64], moduli: &[u64], progress: &Progress) -> Re
 fn combine_any(residues: &[(u64, u64)], progress: &Progress) -> Result<BigUint> {
     let mut digits: Vec<u64> = Vec::with_capacity(residues.len());
     for (i, &(p, r)) in residues.iter().enumerate() {
-        let refuse = |requirement| Error::Domain { name: "residues", value: format!("modulus {p}"), requirement };
+        let refuse = |requirement| Error::domain("residues", format!("modulus {p}"), requirement);
         if p < 3 || p % 2 == 0 {
             return Err(refuse("pairs with an odd modulus"));
         }

@@ -18,11 +18,7 @@ pub const MOST_VERTICES: usize = 30;
 pub fn polynomial(graph: &Graph) -> Result<Vec<u64>> {
     let vertices = graph.vertices();
     if vertices > MOST_VERTICES {
-        return Err(Error::Domain {
-            name: "graph",
-            value: vertices.to_string(),
-            requirement: "of at most 30 vertices",
-        });
+        return Err(Error::domain("graph", vertices, "of at most 30 vertices"));
     }
     let mut allowed = (1u32 << vertices) - 1;
     let mut adjacent = vec![0u32; vertices];

@@ -83,13 +83,12 @@ impl ClusterSums {
     ) -> Result<Self> {
         if let Some(&(v, _)) = graph.edges().iter().find(|(u, v)| u == v) {
             let value = format!("one at vertex {v}");
-            return Err(Error::Domain { name: "graph", value, requirement: "a graph without loops" });
+            return Err(Error::domain("graph", value, "a graph without loops"));
         }
         if let ClusterQuantity::Weighted(_, weights) = &quantity
             && weights.len() != graph.edges().len()
         {
-            let (expected, found) = (graph.edges().len().to_string(), weights.len().to_string());
-            return Err(Error::Shape { name: "weight", expected, found });
+            return Err(Error::shape("weight", graph.edges().len(), weights.len()));
         }
         memory::check("planning the sum on a graph", graph.bytes(VERTEX, EDGE), limit.max(LEAST))?;
         memory::charge("planning the sum on a graph", graph.bytes(VERTEX, EDGE))?;

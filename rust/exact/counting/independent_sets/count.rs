@@ -101,17 +101,12 @@ impl IndependentSets {
         monitor: &mut dyn Monitor,
     ) -> Result<Self> {
         if matches!(&quantity, Quantity::Activity { denominator, .. } if *denominator == BigUint::ZERO) {
-            return Err(Error::Domain {
-                name: "activity",
-                value: "a zero denominator".into(),
-                requirement: "a number",
-            });
+            return Err(Error::domain("activity", "a zero denominator", "a number"));
         }
         if let Quantity::Weights(weights) = &quantity
             && (weights.len() != problem.vertices() || matches!(problem, Problem::Lattice { .. }))
         {
-            let (expected, found) = (format!("{} on a graph", problem.vertices()), weights.len().to_string());
-            return Err(Error::Shape { name: "weights", expected, found });
+            return Err(Error::shape("weights", format!("{} on a graph", problem.vertices()), weights.len()));
         }
         let method = IndependentSetMethod::new(&problem, &quantity, options, monitor)?;
         let largest = match &method {

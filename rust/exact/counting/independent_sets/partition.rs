@@ -51,8 +51,7 @@ impl FloatActivity {
     /// [`Error::Domain`] unless it is finite and not negative.
     pub fn new(high: f64, low: f64, exponent: i64, is_exact: bool) -> Result<Self> {
         if !(high >= 0.0 && high.is_finite() && low.is_finite()) {
-            let requirement = "finite and not negative in floating point";
-            return Err(Error::Domain { name: "activity", value: high.to_string(), requirement });
+            return Err(Error::domain("activity", high, "finite and not negative in floating point"));
         }
         Ok(Self { number: ScaledDoubleDouble::new(DoubleDouble { hi: high, lo: low }, exponent), is_exact })
     }

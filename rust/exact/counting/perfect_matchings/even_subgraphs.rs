@@ -47,11 +47,10 @@ impl EvenSubgraphs {
     pub fn new(graph: &Graph, dangling: &[u32], limit: u64, monitor: &mut dyn Monitor) -> Result<Self> {
         if let Some(&(v, _)) = graph.edges().iter().find(|(u, v)| u == v) {
             let value = format!("one at vertex {v}");
-            return Err(Error::Domain { name: "graph", value, requirement: "a graph without loops" });
+            return Err(Error::domain("graph", value, "a graph without loops"));
         }
         if dangling.len() != graph.vertices() {
-            let (expected, found) = (graph.vertices().to_string(), dangling.len().to_string());
-            return Err(Error::Shape { name: "dangling", expected, found });
+            return Err(Error::shape("dangling", graph.vertices(), dangling.len()));
         }
         let plain: Vec<u32> = (0..graph.vertices() as u32).collect();
         let searched = parallel::run(1, 0, monitor, |progress| {

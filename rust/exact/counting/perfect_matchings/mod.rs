@@ -55,13 +55,11 @@ impl MatchingProblem {
         let edges = graph.edges().len();
         for (name, len) in [("displacements", displacements.len()), ("windings", windings.len())] {
             if len != edges {
-                return Err(Error::Shape { name, expected: format!("({edges}, 2)"), found: format!("({len}, 2)") });
+                return Err(Error::shape(name, format!("({edges}, 2)"), format!("({len}, 2)")));
             }
         }
-        let embedding = Embedding::from_displacements(&graph, displacements).ok_or_else(|| Error::Domain {
-            name: "graph",
-            value: "two edges in one direction".into(),
-            requirement: "drawn with one edge in each direction from a vertex",
+        let embedding = Embedding::from_displacements(&graph, displacements).ok_or_else(|| {
+            Error::domain("graph", "two edges in one direction", "drawn with one edge in each direction from a vertex")
         })?;
         Ok(Self::Drawn { graph, embedding, windings })
     }
@@ -82,8 +80,11 @@ impl MatchingProblem {
         let ends = graph.edges().iter().flat_map(|&(u, v)| [u, v]);
         let listed = rotation.iter().map(Vec::len).sum::<usize>();
         if listed != at.len() || rotation.len() != graph.vertices() || !ends.eq(at) {
-            let (value, requirement) = (format!("{listed} darts"), "each dart once, at the vertex it leaves");
-            return Err(Error::Domain { name: "rotation", value, requirement });
+            return Err(Error::domain(
+                "rotation",
+                format!("{listed} darts"),
+                "each dart once, at the vertex it leaves",
+            ));
         }
         let windings = vec![[0, 0]; graph.edges().len()];
         Ok(Self::Drawn { embedding: Embedding::new(&graph, rotation), graph, windings })
@@ -170,11 +171,11 @@ impl Dimers {
                 let genus = embedding.genus();
                 let loops = if genus == 1 { embedding.loops(windings) } else { None };
                 if genus > 0 && loops.is_none() {
-                    return Err(Error::Domain {
-                        name: "method",
-                        value: format!("a graph drawn on a surface of genus {genus}"),
-                        requirement: "\"frontier\" for a graph that is not drawn on a plane, cylinder or torus",
-                    });
+                    return Err(Error::domain(
+                        "method",
+                        format!("a graph drawn on a surface of genus {genus}"),
+                        "\"frontier\" for a graph that is not drawn on a plane, cylinder or torus",
+                    ));
                 }
                 (Self::drawn(graph, embedding, windings, loops, progress)?, log2_bound(graph))
             }

@@ -36,7 +36,7 @@ pub fn trees_times_index(
 ) -> Result<BigUint> {
     let n = graph.vertices();
     if n < 2 || n as u64 >= LARGEST {
-        return Err(Error::Domain { name: "n", value: n.to_string(), requirement: "between 2 and 2**27" });
+        return Err(Error::domain("n", n, "between 2 and 2**27"));
     }
     let matrix = bordered(graph);
     let bytes = matrix.bytes();
@@ -53,8 +53,11 @@ pub fn trees_times_index(
             let mut primes = Vec::with_capacity(threads);
             while primes.len() < threads.min(count - found.len()) {
                 if below < 5 {
-                    let requirement = "of at most so many trees as all primes below 2**27 determine";
-                    return Err(Error::Domain { name: "graph", value: format!("{} bits", trees.bits()), requirement });
+                    return Err(Error::domain(
+                        "graph",
+                        format!("{} bits", trees.bits()),
+                        "of at most so many trees as all primes below 2**27 determine",
+                    ));
                 }
                 below -= 1;
                 if is_prime(below) && trees % below != BigUint::ZERO {

@@ -147,8 +147,7 @@ impl Trees {
             }
             TreeProblem::Graph(graph) => match graph.vertices() {
                 0 => {
-                    let (value, requirement) = ("a graph without vertices".into(), "a graph with a vertex");
-                    return Err(Error::Domain { name: "graph", value, requirement });
+                    return Err(Error::domain("graph", "a graph without vertices", "a graph with a vertex"));
                 }
                 1 => (TreeMethod::Known(1), 1.0),
                 _ if graph.components().1 > 1 => (TreeMethod::Known(0), 1.0),
@@ -206,11 +205,9 @@ fn log_trees(problem: &TreeProblem, progress: &Progress) -> Result<(f64, f64)> {
             let log = square.log();
             Ok((log, log.abs() * 1e-13 + 1e-13))
         }
-        TreeProblem::Torus(_) | TreeProblem::Cylinder(_) => Err(Error::Domain {
-            name: "problem",
-            value: "a periodic lattice".into(),
-            requirement: "a graph or a square lattice",
-        }),
+        TreeProblem::Torus(_) | TreeProblem::Cylinder(_) => {
+            Err(Error::domain("problem", "a periodic lattice", "a graph or a square lattice"))
+        }
         TreeProblem::Graph(graph) => match graph.vertices() {
             1 => Ok((0.0, 0.0)),
             n if n > 1 && graph.components().1 > 1 => Ok((f64::NEG_INFINITY, 0.0)),

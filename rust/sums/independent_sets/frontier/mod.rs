@@ -360,7 +360,7 @@ fn sequence_of(decomposition: &PathDecomposition) -> Vec<u32> {
 
 /// The place of each vertex in an order.
 fn ranks(order: &[u32], vertices: usize) -> Result<Vec<u32>> {
-    let refuse = |value: String| Error::Domain { name: "order", value, requirement: "each vertex of the graph once" };
+    let refuse = |value: String| Error::domain("order", value, "each vertex of the graph once");
     if order.len() != vertices {
         return Err(refuse(format!("{} vertices", order.len())));
     }

@@ -443,11 +443,7 @@ impl Reflection {
 }
 
 fn short(modulus: Modulus) -> Result<ShortPrime> {
-    ShortPrime::new(modulus).ok_or_else(|| Error::Domain {
-        name: "modulus",
-        value: modulus.value().to_string(),
-        requirement: "a prime within 2**20 of 2**52",
-    })
+    ShortPrime::new(modulus).ok_or_else(|| Error::domain("modulus", modulus.value(), "a prime within 2**20 of 2**52"))
 }
 
 /// The programs of all matrices and of the column of the start, for a level.
