@@ -143,7 +143,7 @@ fn certify<T: Real>(
         let leading = enclose(operator, &tensors.steps, &exact, &pair, progress)?;
         let lacked = "no eigenvalue of the trial vector is alone at the top";
         found.push(leading.ok_or_else(|| no_gap(activity.value, lacked, second))?);
-        slopes.push(slope(operator, &tensors.steps, &pair));
+        slopes.push(slope(operator, &tensors.steps, &pair, progress)?);
     }
     let (norm, energy) = (&found[0], &found[1]);
     let lower = (&energy.lower << PRECISION) / &norm.upper;
@@ -228,11 +228,7 @@ fn eigenvectors<T: Real>(operator: &LayerOperator, tensors: &Tensors<T>, progres
         let mut moved = f64::INFINITY;
         for _ in 0..2000 {
             progress.check()?;
-            let mut image = if transposed {
-                operator.apply_transposed(&tensors.steps, &vector)
-            } else {
-                operator.apply(&tensors.steps, &vector)
-            };
+            let mut image = operator.apply(&tensors.steps, &vector, transposed, progress)?;
             normalize(&mut image);
             let change = vector.iter_mut().zip(&image).fold(T::default(), |sum, (old, new)| {
                 old.add(-1.0, new);
@@ -278,9 +274,9 @@ fn enclose<T: Real>(
     if right.iter().flat_map(|m| &m.data).all(|x| x.sign() == Sign::NoSign) {
         right[0].data[0] = BigInt::from(1);
     }
-    let image = operator.apply_exact(exact, &right, false, progress)?;
+    let image = operator.apply(exact, &right, false, progress)?;
     progress.check()?;
-    let image_left = operator.apply_exact(exact, &left, true, progress)?;
+    let image_left = operator.apply(exact, &left, true, progress)?;
     progress.check()?;
     // theta' = value / overlap, in units of 2^-2 bits / denominator.
     let (overlap, value) = (exact_dot(&left, &right), exact_dot(&left, &image));
@@ -370,8 +366,8 @@ fn other_eigenvalues<T: Real>(
         }
         let turns = power as f64;
         let (frobenius, wrong) = paths.frobenius(&products, 4.0 * turns * slack);
-        column = operator.apply(&plain, &column);
-        row = operator.apply_transposed(&plain, &row);
+        column = operator.apply(&plain, &column, false, progress)?;
+        row = operator.apply(&plain, &row, true, progress)?;
         let (cc, rr, ur) = (inner(&column, &column), inner(&row, &row), inner(&unit, &column));
         if power == 1 {
             whole = (frobenius + wrong).sqrt() * (1.0 + 1e-12) + residual;
@@ -506,12 +502,17 @@ impl CornerPaths {
 /// The logarithmic derivative of an operator's largest eigenvalue by the activity, the tensors held fast.
 ///
 /// Rayleigh's quotient does not move with the best tensors to first order, so that this is also its derivative.
-fn slope<T: Real>(operator: &LayerOperator, tensors: &[DenseMatrix<T>], pair: &CornerPair<T>) -> f64 {
+fn slope<T: Real>(
+    operator: &LayerOperator,
+    tensors: &[DenseMatrix<T>],
+    pair: &CornerPair<T>,
+    progress: &Progress,
+) -> Result<f64> {
     let scaled = |link: &LayerLink| LayerLink { weight: link.weight * link.slope, ..link.clone() };
     let links = operator.links.iter().filter(|link| link.slope != 0.0).map(scaled).collect();
     let sloped = LayerOperator { links, ..operator.clone() };
-    let part = |layers: &LayerOperator| inner(&pair.left, &layers.apply(tensors, &pair.right));
-    (part(&sloped) / part(operator)).double()
+    let part = |layers: &LayerOperator| Ok(inner(&pair.left, &layers.apply(tensors, &pair.right, false, progress)?));
+    Ok((part(&sloped)? / part(operator)?).double())
 }
 
 /// The second eigenvalue over the first, in size.
@@ -525,7 +526,7 @@ fn decay<T: Real>(
     let (right, left): (Vec<_>, Vec<_>) =
         (pair.right.iter().map(doubles).collect(), pair.left.iter().map(doubles).collect());
     let overlap = inner(&left, &right);
-    let theta = inner(&left, &operator.apply(&plain, &right)) / overlap;
+    let theta = inner(&left, &operator.apply(&plain, &right, false, progress)?) / overlap;
     let mut vector: Vec<DenseMatrix<f64>> = right
         .iter()
         .map(|m| DenseMatrix { data: (0..m.data.len()).map(|i| ((i * 7919 + 13) % 101) as f64 - 50.0).collect(), ..*m })
@@ -540,7 +541,7 @@ fn decay<T: Real>(
             return Ok(0.0);
         }
         vector.iter_mut().for_each(|m| m.scale(1.0 / before));
-        vector = operator.apply(&plain, &vector);
+        vector = operator.apply(&plain, &vector, false, progress)?;
         growth.push(inner(&vector, &vector).sqrt());
     }
     // A pair of opposite or complex eigenvalues makes single steps uneven; their geometric mean is not.

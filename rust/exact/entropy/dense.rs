@@ -207,27 +207,29 @@ fn turn<T: Real>(x: &mut [T], y: &mut [T], cosine: T, sine: T) {
     }
 }
 
-impl<T: Real> DenseMatrix<T> {
+impl<T: Clone + Default> DenseMatrix<T> {
     /// A matrix of zeros.
     pub fn zeros(rows: usize, cols: usize) -> Self {
         Self { rows, cols, data: vec![T::default(); rows * cols] }
-    }
-
-    /// The matrix with ones on its diagonal.
-    pub fn identity(rows: usize, cols: usize) -> Self {
-        let mut matrix = Self::zeros(rows, cols);
-        (0..rows.min(cols)).for_each(|i| matrix.data[i * cols + i] = T::from(1.0));
-        matrix
     }
 
     /// The transpose.
     pub fn transposed(&self) -> Self {
         let mut matrix = Self::zeros(self.cols, self.rows);
         for (i, row) in self.data.chunks_exact(self.cols.max(1)).enumerate() {
-            for (j, &x) in row.iter().enumerate() {
-                matrix.data[j * self.rows + i] = x;
+            for (j, x) in row.iter().enumerate() {
+                matrix.data[j * self.rows + i] = x.clone();
             }
         }
+        matrix
+    }
+}
+
+impl<T: Real> DenseMatrix<T> {
+    /// The matrix with ones on its diagonal.
+    pub fn identity(rows: usize, cols: usize) -> Self {
+        let mut matrix = Self::zeros(rows, cols);
+        (0..rows.min(cols)).for_each(|i| matrix.data[i * cols + i] = T::from(1.0));
         matrix
     }
 

@@ -19,6 +19,7 @@ use super::model::{Entry, Rational, RowModel};
 use crate::Result;
 use crate::monitor::Progress;
 use num_bigint::{BigInt, BigUint};
+use std::ops::AddAssign;
 
 /// A link of an operator on matrices.
 #[derive(Clone, Debug)]
@@ -166,85 +167,91 @@ impl LayerOperator {
         self.states.iter().map(|&(left, right)| DenseMatrix::identity(dimensions[left], dimensions[right])).collect()
     }
 
-    /// The image of a vector.
-    pub fn apply<T: Real>(&self, tensors: &[DenseMatrix<T>], vector: &[DenseMatrix<T>]) -> Vec<DenseMatrix<T>> {
-        let turned: Vec<DenseMatrix<T>> = tensors.iter().map(DenseMatrix::transposed).collect();
-        self.run(tensors, &turned, vector, |link| (link.from, link.to))
-    }
-
-    /// The image of a vector under the transposed operator.
-    pub fn apply_transposed<T: Real>(
-        &self,
-        tensors: &[DenseMatrix<T>],
-        vector: &[DenseMatrix<T>],
-    ) -> Vec<DenseMatrix<T>> {
-        let turned: Vec<DenseMatrix<T>> = tensors.iter().map(DenseMatrix::transposed).collect();
-        self.run(&turned, tensors, vector, |link| (link.to, link.from))
-    }
-
-    fn run<T: Real>(
-        &self,
-        left: &[DenseMatrix<T>],
-        right: &[DenseMatrix<T>],
-        vector: &[DenseMatrix<T>],
-        ends: impl Fn(&LayerLink) -> (usize, usize),
-    ) -> Vec<DenseMatrix<T>> {
-        let mut halves: Vec<Option<DenseMatrix<T>>> = vec![None; vector.len() * right.len()];
-        let mut sums: Vec<Option<DenseMatrix<T>>> = vec![None; vector.len() * left.len()];
-        for link in &self.links {
-            let (from, to) = ends(link);
-            let half =
-                halves[to * right.len() + link.right].get_or_insert_with(|| vector[to].times(&right[link.right]));
-            let sum = &mut sums[from * left.len() + link.left];
-            sum.get_or_insert_with(|| DenseMatrix::zeros(half.rows, half.cols)).add(link.weight, half);
-        }
-        let mut image: Vec<DenseMatrix<T>> = vector.iter().map(|m| DenseMatrix::zeros(m.rows, m.cols)).collect();
-        for (place, sum) in sums.iter().enumerate() {
-            if let Some(sum) = sum {
-                image[place / left.len()].add(1.0, &left[place % left.len()].times(sum));
-            }
-        }
-        image
-    }
-
-    /// The image of an integer vector under integer tensors, times the denominator; transposed if asked for.
+    /// The image of a vector, transposed if asked for; of integers times the denominator.
     ///
     /// # Errors
     /// [`crate::Error::Interrupted`].
-    pub fn apply_exact(
+    pub fn apply<T: LayerNumber>(
         &self,
-        tensors: &[Exact],
-        vector: &[Exact],
+        tensors: &[DenseMatrix<T>],
+        vector: &[DenseMatrix<T>],
         transposed: bool,
         progress: &Progress,
-    ) -> Result<Vec<Exact>> {
-        let turned: Vec<Exact> = tensors.iter().map(Exact::transposed).collect();
+    ) -> Result<Vec<DenseMatrix<T>>> {
+        let turned: Vec<DenseMatrix<T>> = tensors.iter().map(DenseMatrix::transposed).collect();
         let (left, right) = if transposed { (&turned[..], tensors) } else { (tensors, &turned[..]) };
-        let mut halves: Vec<Option<Exact>> = vec![None; vector.len() * right.len()];
-        let mut sums: Vec<Option<Exact>> = vec![None; vector.len() * left.len()];
+        let mut halves: Vec<Option<DenseMatrix<T>>> = vec![None; vector.len() * right.len()];
+        let mut sums: Vec<Option<DenseMatrix<T>>> = vec![None; vector.len() * left.len()];
         for link in &self.links {
             let (from, to) = if transposed { (link.to, link.from) } else { (link.from, link.to) };
             let half = &mut halves[to * right.len() + link.right];
             let half = match half {
                 Some(half) => half,
-                None => half.insert(vector[to].times(&right[link.right], progress)?),
+                None => half.insert(T::product(&vector[to], &right[link.right], progress)?),
             };
             let sum = &mut sums[from * left.len() + link.left];
-            let weight = BigInt::from(link.exact.clone());
-            match sum {
-                None => *sum = Some(Exact { data: half.data.iter().map(|x| x * &weight).collect(), ..*half }),
-                Some(sum) => sum.data.iter_mut().zip(&half.data).for_each(|(x, y)| *x += y * &weight),
-            }
+            let sum = sum.get_or_insert_with(|| DenseMatrix::zeros(half.rows, half.cols));
+            let weight = T::weight(link);
+            sum.data.iter_mut().zip(&half.data).for_each(|(x, y)| *x += y.times(&weight));
         }
-        let zeros = |m: &Exact| Exact { data: vec![BigInt::ZERO; m.data.len()], ..*m };
-        let mut image: Vec<Exact> = vector.iter().map(zeros).collect();
+        let mut image: Vec<DenseMatrix<T>> = vector.iter().map(|m| DenseMatrix::zeros(m.rows, m.cols)).collect();
         for (place, sum) in sums.iter().enumerate() {
             if let Some(sum) = sum {
-                let part = left[place % left.len()].times(sum, progress)?;
+                let part = T::product(&left[place % left.len()], sum, progress)?;
                 image[place / left.len()].data.iter_mut().zip(part.data).for_each(|(x, y)| *x += y);
             }
         }
         Ok(image)
+    }
+}
+
+/// What an operator is applied over: real numbers, or integers.
+pub trait LayerNumber: Clone + Default + AddAssign {
+    /// The weight of a link; of integers times the denominator.
+    fn weight(link: &LayerLink) -> Self;
+    /// The product of two numbers.
+    fn times(&self, other: &Self) -> Self;
+    /// The product of two matrices.
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`].
+    fn product(a: &DenseMatrix<Self>, b: &DenseMatrix<Self>, progress: &Progress) -> Result<DenseMatrix<Self>>;
+}
+
+impl<T: Real> LayerNumber for T {
+    fn weight(link: &LayerLink) -> Self {
+        T::from(link.weight)
+    }
+
+    fn times(&self, other: &Self) -> Self {
+        *other * *self
+    }
+
+    fn product(a: &DenseMatrix<Self>, b: &DenseMatrix<Self>, _: &Progress) -> Result<DenseMatrix<Self>> {
+        Ok(a.times(b))
+    }
+}
+
+impl LayerNumber for BigInt {
+    fn weight(link: &LayerLink) -> Self {
+        link.exact.clone().into()
+    }
+
+    fn times(&self, other: &Self) -> Self {
+        self * other
+    }
+
+    fn product(a: &DenseMatrix<Self>, b: &DenseMatrix<Self>, progress: &Progress) -> Result<DenseMatrix<Self>> {
+        let mut product = DenseMatrix::zeros(a.rows, b.cols);
+        for (row, out) in a.data.chunks_exact(a.cols).zip(product.data.chunks_exact_mut(b.cols)) {
+            progress.check()?;
+            for (x, line) in row.iter().zip(b.data.chunks_exact(b.cols)) {
+                if *x != BigInt::ZERO {
+                    out.iter_mut().zip(line).for_each(|(sum, y)| *sum += x * y);
+                }
+            }
+        }
+        Ok(product)
     }
 }
 
@@ -273,38 +280,12 @@ fn tensor_weight(model: &RowModel, entry: &Entry, z: &Rational) -> (BigUint, f64
 }
 
 /// A matrix of integers.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Exact {
-    /// Rows.
-    pub rows: usize,
-    /// Columns.
-    pub cols: usize,
-    /// The entries, row after row.
-    pub data: Vec<BigInt>,
-}
+pub type Exact = DenseMatrix<BigInt>;
 
 impl Exact {
     /// The entries of a matrix times `2^bits`, rounded to integers.
     pub fn rounded<T: Real>(matrix: &DenseMatrix<T>, bits: u32) -> Self {
         Self { rows: matrix.rows, cols: matrix.cols, data: matrix.data.iter().map(|x| x.scaled(bits)).collect() }
-    }
-
-    fn transposed(&self) -> Self {
-        let entry = |k: usize| self.data[(k % self.rows) * self.cols + k / self.rows].clone();
-        Self { rows: self.cols, cols: self.rows, data: (0..self.data.len()).map(entry).collect() }
-    }
-
-    fn times(&self, other: &Self, progress: &Progress) -> Result<Self> {
-        let mut data = vec![BigInt::ZERO; self.rows * other.cols];
-        for (row, out) in self.data.chunks_exact(self.cols).zip(data.chunks_exact_mut(other.cols)) {
-            progress.check()?;
-            for (x, line) in row.iter().zip(other.data.chunks_exact(other.cols)) {
-                if *x != BigInt::ZERO {
-                    out.iter_mut().zip(line).for_each(|(sum, y)| *sum += x * y);
-                }
-            }
-        }
-        Ok(Self { rows: self.rows, cols: other.cols, data })
     }
 }
 

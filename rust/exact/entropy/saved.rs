@@ -5,7 +5,6 @@
 
 use super::corner::{CornerBounds, CornerJob, Goal, Trial};
 use super::dense::DenseMatrix;
-use super::layers::Exact;
 use super::model::{Rational, RowModel};
 use super::tensors::{Environment, Tensors};
 use crate::counting::checkpoint::{Checkpoint, fingerprint};
@@ -115,7 +114,6 @@ macro_rules! saved_by_fields {
 saved_by_fields! {
     DoubleDouble { hi, lo }
     Rational { numerator, denominator, value }
-    Exact { rows, cols, data }
     CornerBounds {
         lower, upper, sites, bond_dimension, steps, ring, rows, second, gap, cut, spectrum, density, occupied, decay, tensors,
         bits
