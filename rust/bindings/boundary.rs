@@ -91,6 +91,16 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
     }
 }
 
+/// `dictionary!(py, value; a, b)`: the fields `a` and `b` of a value under their names.
+macro_rules! dictionary {
+    ($py:expr, $value:ident; $($field:ident),*) => {{
+        let dictionary = pyo3::types::PyDict::new($py);
+        $(dictionary.set_item(stringify!($field), $value.$field)?;)*
+        dictionary
+    }};
+}
+pub(crate) use dictionary;
+
 /// The value that is meant by a word.
 pub fn word<T: Copy>(name: &str, found: &str, words: &[(&str, T)]) -> PyResult<T> {
     let known = words.iter().find(|(word, _)| *word == found).map(|(_, value)| *value);

@@ -1,7 +1,7 @@
 //! Counting: from Python to the core and back.
 
 use crate::arrays::{self, LentRow, LentTable, Row};
-use crate::boundary::{compute, raise, word};
+use crate::boundary::{compute, dictionary, raise, word};
 use crate::job::Job;
 use num_bigint::{BigInt, BigUint};
 use numpy::PyArray1;
@@ -35,7 +35,16 @@ pub enum ProblemArgument<'py> {
     Lattice((String, usize, usize, String)),
     /// `(n, edges, order or None)`.
     #[pyo3(transparent)]
-    Graph((usize, LentTable<'py, i64>, Option<LentRow<'py, i64>>)),
+    Graph(OrderedEdges<'py>),
+}
+
+/// A graph as Python says it, with an order of its vertices or none.
+type OrderedEdges<'py> = (usize, LentTable<'py, i64>, Option<LentRow<'py, i64>>);
+
+/// The graph and the order.
+fn ordered(py: Python<'_>, (n, edges, order): OrderedEdges<'_>) -> PyResult<(Graph, Option<Vec<u32>>)> {
+    let graph = arrays::graph(py, n, &edges)?;
+    Ok((graph, order.map(|order| arrays::vertices(&order, "order")).transpose()?))
 }
 
 impl ProblemArgument<'_> {
@@ -47,10 +56,7 @@ impl ProblemArgument<'_> {
                 cols,
                 boundary: named(Boundary::ALL, Boundary::name, &boundary, "boundary")?,
             }),
-            Self::Graph((vertices, edges, order)) => Ok(Problem::Graph {
-                graph: arrays::graph(py, vertices, &edges)?,
-                order: order.map(|order| arrays::vertices(&order, "order")).transpose()?,
-            }),
+            Self::Graph(problem) => ordered(py, problem).map(|(graph, order)| Problem::Graph { graph, order }),
         }
     }
 }
@@ -278,9 +284,10 @@ pub fn residues(py: Python<'_>, problem: ProblemArgument<'_>, points: Vec<(u64, 
     let problem = problem.problem(py)?;
     let (options, report) = job.split();
     let point = |(modulus, activity)| Ok(Point::new(Modulus::new(modulus)?, activity));
-    let points =
-        points.into_iter().map(point).collect::<quincunx::Result<Vec<_>>>().map_err(|error| raise(py, error))?;
-    compute(py, report, |monitor| counting::residues(&problem, &points, &options, monitor))
+    compute(py, report, |monitor| {
+        let points = points.into_iter().map(point).collect::<quincunx::Result<Vec<_>>>()?;
+        counting::residues(&problem, &points, &options, monitor)
+    })
 }
 
 /// The number with the given residues; see `quincunx.counting.combine_residues`.
@@ -305,17 +312,7 @@ pub fn estimate_cost<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let (problem, quantity, (options, _)) = (problem.problem(py)?, quantity.quantity()?, job.split());
     let cost = compute(py, None, |monitor| counting::estimate_cost(&problem, quantity, &options, monitor))?;
-    let answer = PyDict::new(py);
-    answer.set_item("engine", cost.engine)?;
-    answer.set_item("states", cost.states)?;
-    answer.set_item("lanes", cost.lanes)?;
-    answer.set_item("bytes", cost.bytes)?;
-    answer.set_item("primes", cost.primes)?;
-    answer.set_item("additions", cost.additions)?;
-    answer.set_item("seconds", cost.seconds)?;
-    answer.set_item("planning", cost.planning)?;
-    answer.set_item("trial", cost.trial)?;
-    Ok(answer)
+    Ok(dictionary!(py, cost; engine, states, lanes, bytes, primes, additions, seconds, planning, trial))
 }
 
 /// A bond of a unit cell: two sites and the cell of the second.
@@ -350,18 +347,14 @@ pub enum DrawnArgument<'py> {
 
 impl DrawnArgument<'_> {
     fn trees(self, py: Python<'_>) -> PyResult<spanning_trees::TreeProblem> {
-        use spanning_trees::TreeProblem;
+        use spanning_trees::{TreeProblem, cylinder::Cylinder, product::SquareGrid, product::Torus};
         match self {
-            Self::Square((rows, cols, closed)) => {
-                Ok(TreeProblem::Square(spanning_trees::product::SquareGrid { rows, cols, closed }))
-            }
+            Self::Square((rows, cols, closed)) => Ok(TreeProblem::Square(SquareGrid { rows, cols, closed })),
             Self::Torus((sites, bonds, extent, twist)) => {
-                let bonds = periodic(bonds);
-                Ok(TreeProblem::Torus(spanning_trees::product::Torus { sites, bonds, extent, twist }))
+                Ok(TreeProblem::Torus(Torus { sites, bonds: periodic(bonds), extent, twist }))
             }
             Self::Cylinder((sites, bonds, extent)) => {
-                let bonds = periodic(bonds);
-                Ok(TreeProblem::Cylinder(spanning_trees::cylinder::Cylinder { sites, bonds, extent }))
+                Ok(TreeProblem::Cylinder(Cylinder { sites, bonds: periodic(bonds), extent }))
             }
             Self::Drawn((n, edges, ..)) | Self::Embedded((n, edges, _)) | Self::Graph((n, edges)) => {
                 Ok(TreeProblem::Graph(arrays::graph(py, n, &edges)?))
@@ -404,16 +397,6 @@ fn planned<M: Modular + 'static>(
     Ok(ExactPlan { plan: Arc::new(plan), builder, arguments: Box::new(move |py| Ok(said.clone_ref(py))) })
 }
 
-/// A graph as Python says it, with an order of its vertices or none.
-type OrderedEdges<'py> = (usize, LentTable<'py, i64>, Option<LentRow<'py, i64>>);
-
-/// The graph and the order.
-fn ordered(py: Python<'_>, problem: &Bound<'_, PyAny>) -> PyResult<(Graph, Option<Vec<u32>>)> {
-    let (n, edges, order) = problem.extract::<OrderedEdges<'_>>()?;
-    let graph = arrays::graph(py, n, &edges)?;
-    Ok((graph, order.map(|order| arrays::vertices(&order, "order")).transpose()?))
-}
-
 /// A plan for the spanning trees of a graph.
 #[pyfunction]
 pub fn plan_spanning_trees(py: Python<'_>, problem: Bound<'_, PyAny>) -> PyResult<ExactPlan> {
@@ -446,7 +429,7 @@ pub fn plan_matchings(
     memory_limit: u64,
 ) -> PyResult<ExactPlan> {
     let arguments = (&problem, &which, memory_limit).into_pyobject(py)?;
-    let (graph, order) = ordered(py, &problem)?;
+    let (graph, order) = ordered(py, problem.extract()?)?;
     let kind = named(&[Which::Perfect, Which::All, Which::BySize], Which::name, &which, "which")?;
     planned(py, "plan_matchings", arguments, |monitor| {
         Matchings::plan(&graph, kind, order.as_deref(), memory_limit, monitor)
@@ -468,7 +451,7 @@ pub fn plan_clusters(
     memory_limit: u64,
 ) -> PyResult<ExactPlan> {
     let arguments = (&problem, &what, q.clone(), weights.clone(), memory_limit).into_pyobject(py)?;
-    let (graph, order) = ordered(py, &problem)?;
+    let (graph, order) = ordered(py, problem.extract()?)?;
     let quantity = match (&*what, q, weights) {
         ("chromatic", None, None) => ClusterQuantity::Chromatic,
         ("tutte", None, None) => ClusterQuantity::Tutte,

@@ -1,6 +1,6 @@
 //! Growth constants: from Python to the core and back.
 
-use crate::boundary::{compute, raise};
+use crate::boundary::{compute, dictionary, raise};
 use num_bigint::BigUint;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -84,25 +84,13 @@ pub fn corner_bounds<'py>(
         None => model.steps.iter().map(|step| vec![step.letter]).collect(),
     };
     let rounds = found.into_iter().map(|bounds| {
-        let round = PyDict::new(py);
-        round.set_item("lower", bounds.lower)?;
-        round.set_item("upper", bounds.upper)?;
+        let tensors: Vec<_> = bounds.tensors.into_iter().map(|m| (m.rows, m.cols, m.data)).collect();
+        let round = dictionary!(
+            py, bounds; lower, upper, sites, bond_dimension, steps, ring, rows, second, gap, cut, spectrum, density,
+            occupied, decay, bits
+        );
         round.set_item("precision", PRECISION)?;
-        round.set_item("sites", bounds.sites)?;
-        round.set_item("bond_dimension", bounds.bond_dimension)?;
-        round.set_item("steps", bounds.steps)?;
-        round.set_item("ring", bounds.ring)?;
-        round.set_item("rows", bounds.rows)?;
-        round.set_item("second", bounds.second)?;
-        round.set_item("gap", bounds.gap)?;
-        round.set_item("cut", bounds.cut)?;
-        round.set_item("spectrum", bounds.spectrum)?;
-        round.set_item("density", bounds.density)?;
-        round.set_item("occupied", bounds.occupied)?;
-        round.set_item("decay", bounds.decay)?;
-        let tensors = bounds.tensors.into_iter().map(|m| (m.rows, m.cols, m.data));
-        round.set_item("tensors", tensors.collect::<Vec<_>>())?;
-        round.set_item("bits", bounds.bits)?;
+        round.set_item("tensors", tensors)?;
         round.set_item("letters", &letters)?;
         Ok(round)
     });
@@ -195,13 +183,7 @@ pub fn window_bounds<'py>(
     let found: WindowBounds = compute(py, progress, |monitor| {
         parallel::run(1, 0, monitor, |progress| window::window_bounds(&cell, order, activity, width, states, progress))
     })?;
-    let bounds = PyDict::new(py);
-    bounds.set_item("lower", found.lower)?;
-    bounds.set_item("upper", found.upper)?;
-    bounds.set_item("window", found.window)?;
-    bounds.set_item("frontier", found.frontier)?;
-    bounds.set_item("states", found.states)?;
-    Ok(bounds)
+    Ok(dictionary!(py, found; lower, upper, window, frontier, states))
 }
 
 /// A unit cell: basis vectors, places of the sites, bonds.
