@@ -44,6 +44,13 @@ pub struct EliminationOrder {
     pub scopes: Lists,
 }
 
+/// The place of each vertex in an order of all.
+pub fn places(order: &[u32]) -> Vec<u32> {
+    let mut places = vec![0; order.len()];
+    (0..).zip(order).for_each(|(place, &v)| places[v as usize] = place);
+    places
+}
+
 impl EliminationOrder {
     /// An order by a rule; `None` if a scope would be wider than [`WIDEST`], finding out costs too much, or the planner stops.
     pub fn greedy(neighbors: &Lists, rule: Rule, planner: &Planner<'_>) -> Option<Self> {

@@ -14,7 +14,7 @@
 //! Sources: D. Sleator, R. Tarjan (1983), A data structure for dynamic trees (heavy paths); D. Bernstein (2008), Fast multiplication
 //! and its applications, section 12 (products by halves).
 
-use super::elimination::EliminationOrder;
+use super::elimination::{EliminationOrder, places};
 use crate::graphs::{Graph, Lists};
 use crate::monitor::Progress;
 use crate::numeric::big;
@@ -271,8 +271,7 @@ impl<S: BagSum> IntegerTree<S> {
         let sum = sum(&elimination);
         let EliminationOrder { order, scopes } = elimination;
         let n = order.len();
-        let mut places = vec![0u32; n];
-        (0u32..).zip(&order).for_each(|(place, &v)| places[v as usize] = place);
+        let places = places(&order);
         let mut beside = vec![0u32; n];
         let (mut starts, mut below) = (vec![0u32; n + 1], vec![1u32; n]);
         for (place, scope) in scopes.iter().enumerate() {

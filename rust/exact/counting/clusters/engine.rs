@@ -11,7 +11,7 @@
 
 use super::partition;
 use super::tables::{BagShape, BagTable, BagTables, Coefficient, Kind, Terms, WHAT};
-use crate::counting::graph_sums::elimination::{EliminationOrder, Rule};
+use crate::counting::graph_sums::elimination::{EliminationOrder, Rule, places};
 use crate::counting::graph_sums::order::good_order;
 use crate::counting::graph_sums::planner::Planner;
 use crate::counting::graph_sums::tree::{MessageTree, Messages, Summand};
@@ -157,8 +157,7 @@ impl Clusters {
         planner: &Planner<'_>,
     ) -> Result<Self> {
         let EliminationOrder { order, scopes } = elimination;
-        let mut places = vec![0u32; order.len()];
-        (0..).zip(order).for_each(|(place, &v)| places[v as usize] = place);
+        let places = places(order);
         let mut kinds: Vec<Edge> = Vec::new();
         let mut numbers: HashMap<&Edge, Kind> = HashMap::new();
         // For each place the later neighbors, with the kind of the edge.
@@ -283,8 +282,7 @@ fn colorings(vertices: usize, colors: usize) -> f64 {
 
 /// The elimination of the vertices in an order; none where a scope is too wide.
 fn along(neighbors: &Lists, order: &[u32]) -> Option<EliminationOrder> {
-    let mut places = vec![0u32; order.len()];
-    (0..).zip(order).for_each(|(place, &v)| places[v as usize] = place);
+    let places = places(order);
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); order.len()];
     let mut scopes = Lists::with_capacity(order.len(), order.len());
     for (place, &v) in order.iter().enumerate() {

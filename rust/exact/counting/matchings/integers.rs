@@ -4,7 +4,7 @@
 //! modulo primes.
 
 use crate::Result;
-use crate::counting::graph_sums::elimination::{EliminationOrder, Rule};
+use crate::counting::graph_sums::elimination::{EliminationOrder, Rule, places};
 use crate::counting::graph_sums::integers::{Bag, BagSum, ChildMessage, IntegerTree, MessageArithmetic};
 use crate::counting::graph_sums::planner::Planner;
 use crate::graphs::{Graph, Lists};
@@ -36,8 +36,7 @@ pub fn plan(graph: &Graph, neighbors: &Lists, alone: bool, planner: &Planner<'_>
     planner.check()?;
     let Some(elimination) = found else { return Ok(None) };
     let sum = |elimination: &EliminationOrder| {
-        let mut places = vec![0u32; elimination.order.len()];
-        (0u32..).zip(&elimination.order).for_each(|(place, &v)| places[v as usize] = place);
+        let places = places(&elimination.order);
         let several = graph.multiplicities().into_iter().filter(|&((u, v), times)| u != v && times > 1);
         let by_place = |((u, v), times): ((u32, u32), u64)| {
             let (p, q) = (places[u as usize], places[v as usize]);

@@ -15,7 +15,7 @@
 
 use super::convolution::{MOST_SHARED, convolve};
 use crate::Result;
-use crate::counting::graph_sums::elimination::EliminationOrder;
+use crate::counting::graph_sums::elimination::{EliminationOrder, places};
 use crate::counting::graph_sums::planner::Planner;
 use crate::counting::graph_sums::tree::{MessageTree, Messages, Summand};
 use crate::graphs::{Graph, Lists};
@@ -169,8 +169,7 @@ impl MatchingTree {
             return None;
         }
         let EliminationOrder { order, scopes } = elimination;
-        let mut places = vec![0u32; order.len()];
-        (0..).zip(order).for_each(|(place, &v)| places[v as usize] = place);
+        let places = places(order);
         let lengths: Vec<u64> = scopes.iter().map(|scope| 1 << scope.len()).collect();
         let (mut work, mut room) = (0.0, 0);
         let messages = MessageTree::new(elimination, &lengths, planner, |place, children| {

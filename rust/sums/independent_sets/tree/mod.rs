@@ -17,7 +17,7 @@ use super::frontier::circuit::{Circuit, Factor, Node, Tape, read};
 use super::frontier::independence;
 use super::frontier::reduce::ReducedGraph;
 use crate::Result;
-use crate::elimination::EliminationOrder;
+use crate::elimination::{EliminationOrder, places};
 use crate::graphs::{Graph, Lists};
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
@@ -208,8 +208,7 @@ struct Scopes {
 impl Scopes {
     /// Counts the states; `None` if a message has more than `most`, or the planner stops.
     fn new(reduced: &ReducedGraph, elimination: EliminationOrder, most: u64, planner: &Planner<'_>) -> Option<Self> {
-        let mut places = vec![0; elimination.order.len()];
-        (0u32..).zip(&elimination.order).for_each(|(place, &v)| places[v as usize] = place);
+        let places = places(&elimination.order);
         let later = |(place, &v): (u32, &u32)| {
             let links = reduced.links[v as usize].iter().filter(|link| link.hard);
             let mut found: Vec<u32> = links.map(|link| places[link.to as usize]).filter(|&p| p > place).collect();
