@@ -462,11 +462,8 @@ const SHORT: u64 = 200_000;
 /// # Errors
 /// [`Error::TooLarge`] if not even one fits.
 pub fn fitting(options: &Options, bytes: u128, what: &'static str) -> Result<Options> {
-    let limit = u128::from(options.memory_limit);
-    if bytes > limit {
-        return Err(Error::TooLarge { what, needed: bytes, limit });
-    }
-    let most = usize::try_from(limit / bytes.max(1)).unwrap_or(usize::MAX);
+    memory::check(what, bytes, options.memory_limit)?;
+    let most = usize::try_from(u128::from(options.memory_limit) / bytes.max(1)).unwrap_or(usize::MAX);
     Ok(Options { threads: options.threads.min(most), ..options.clone() })
 }
 

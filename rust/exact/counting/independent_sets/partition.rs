@@ -17,7 +17,7 @@ use crate::counting::transfer::{Transfer, TransferRing, Weight, evaluate};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::double_double::DoubleDouble;
 use crate::numeric::double_ring::{DoubleDoubles, OPERATION_ERROR, ScaledDoubleDouble, ScaledDoubleDoubles};
-use crate::{Error, Result, parallel};
+use crate::{Error, Result, memory, parallel};
 
 /// The sizes up to which the value is expected within the range: lattices have about .6 bits for each bit of this.
 const WORTH: f64 = 1500.0;
@@ -115,10 +115,7 @@ fn evaluated<R: TransferRing>(
     monitor: &mut dyn Monitor,
 ) -> Result<R::Element> {
     let needed = (size_of::<R::Element>() * engine.len()) as u128;
-    let limit = u128::from(options.memory_limit);
-    if needed > limit {
-        return Err(Error::TooLarge { what: "the vector of partial sums", needed, limit });
-    }
+    memory::check("the vector of partial sums", needed, options.memory_limit)?;
     let run = |progress: &Progress| evaluate(engine, &Weight::new(ring, activity), progress);
     let total = evaluation::work(engine);
     if engine.len() <= GRAIN {

@@ -16,7 +16,7 @@ use crate::graphs::Graph;
 use crate::monitor::Monitor;
 use crate::numeric::elimination::{MatrixKind, PlannedMatrix};
 use crate::numeric::residue::is_prime;
-use crate::{Error, Result, parallel};
+use crate::{Error, Result, memory, parallel};
 use num_bigint::BigUint;
 
 /// The squares of primes below this are below 2^54.
@@ -40,9 +40,7 @@ pub fn trees_times_index(
     }
     let matrix = bordered(graph);
     let bytes = matrix.bytes();
-    if bytes > limit.into() {
-        return Err(Error::TooLarge { what: "the fronts of the Laplacian", needed: bytes, limit: limit.into() });
-    }
+    memory::check("the fronts of the Laplacian", bytes, limit)?;
     let threads = threads.min(usize::try_from(u128::from(limit) / bytes.max(1)).unwrap_or(threads)).max(1);
     let bits = trees.bits() as f64 + 3.0 * (n as f64).log2();
     let count = (bits / 26.9).ceil() as usize + 2;
