@@ -18,10 +18,10 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex};
 use std::time::Duration;
 
-/// The largest number of threads a caller can ask for.
+/// The largest number of threads a caller can ask for: each number has a place in the table of pools.
 pub const MAX_THREADS: usize = 256;
 
-/// How often the waiting thread looks at its monitor.
+/// How often the waiting thread looks at its monitor: an interrupt is to be answered within 200 ms.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Pools of one thread, beyond which callers share the newest.

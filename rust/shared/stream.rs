@@ -13,7 +13,9 @@
 use rand_core::{Infallible, SeedableRng, TryRng};
 pub use rand_xoshiro::Xoshiro256PlusPlus as Xoshiro;
 
+/// The multipliers of Philox4x64, the authors'.
 const MULTIPLIER: [u64; 2] = [0xD2E7_470E_E14C_6C93, 0xCA5A_8263_9512_1157];
+/// What its key grows by: the golden ratio and the square root of three, less one each, in 64 bits.
 const WEYL: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0xBB67_AE85_84CA_A73B];
 
 /// The block of four words at one counter.

@@ -35,11 +35,12 @@ const UNIT: u32 = 1 << 16;
 const EFFORT: u64 = 1 << 14;
 /// Additions that no improvement of an order brings within reach.
 const HOPELESS: f64 = 1e80;
-/// Vertices put into their best order at once, by the best orders of their 64 subsets.
+/// Vertices put into their best order at once, by the best orders of their 64 subsets. Larger: better orders, at twice the time and
+/// memory for each vertex.
 const WINDOW: usize = 6;
-/// Orders worked on side by side in the beginning.
+/// Orders worked on side by side in the beginning. Larger: fewer bad beginnings, less time for each.
 const ORDERS: usize = 4;
-/// Rounds of new stretches before the worse half of the orders is given up.
+/// Rounds of new stretches before the worse half of the orders is given up. Larger: surer which half it is, less time for the best.
 const ROUNDS: usize = 8;
 /// Noise of the greedy choice, in bits.
 const NOISE: f64 = 0.5;

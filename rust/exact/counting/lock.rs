@@ -13,7 +13,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// How often a lock file that vanishes between two calls is looked for again.
+/// How often a lock file that vanishes between two calls is looked for again. Larger: only a longer wait for what hardly happens.
 const TRIES: usize = 100;
 
 /// The right to read and write a checkpoint, as long as it lives.

@@ -67,7 +67,7 @@ pub enum DiamondColumn {
 const NARROW: usize = 3;
 /// The most diamonds in a column of an open direction, far beyond any memory.
 const WIDEST: usize = 52;
-/// The most diamonds in a column whose seams are listed.
+/// The most diamonds in a column whose seams are listed: there are 2^26, each with a vector of so many elements.
 const WIDEST_SEAM: usize = 26;
 
 /// Turns to the middle: from the columns up to it, the first one done, back and forth between the halves.

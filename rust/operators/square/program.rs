@@ -14,7 +14,7 @@
 use super::network;
 use super::words::words;
 
-/// Symbols that may be consumed before the next fold.
+/// Symbols that may be consumed before the next fold: then at most f(i) f(12 - i) < 511 elements are summed.
 pub const STRIDE: usize = 12;
 
 /// Folds elements as they are loaded.

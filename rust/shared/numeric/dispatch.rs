@@ -116,7 +116,7 @@ pub trait Products: Arithmetic {
     fn total(self, sum: Self::Sum) -> Self::Register;
 }
 
-/// How many products may be summed before [`Products::total`].
+/// How many products may be summed before [`Products::total`]: each is below 2^57.2, and 2^6 of them below 2^64.
 pub const PRODUCTS: usize = 64;
 
 /// Work that is compiled once per level. Everything in `run` must be `#[inline(always)]` to be compiled for the level.

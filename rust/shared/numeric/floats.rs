@@ -5,7 +5,7 @@
 
 use super::dispatch::{Level, at_level};
 
-/// Doubles side by side.
+/// Doubles side by side: a register of the widest level.
 pub const LANES: usize = 8;
 
 /// Operations on eight doubles.

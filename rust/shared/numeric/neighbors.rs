@@ -14,7 +14,7 @@
 use super::dispatch::{Arithmetic, EVERY_LEVEL, Level};
 use super::residue::{Modulus, SHORT_BITS};
 
-/// How many products may be summed before [`Neighbors::reduce`].
+/// How many products may be summed before [`Neighbors::reduce`]: halves are below 2^52, and 2^12 of them fit a word.
 pub const PRODUCTS: usize = 4096;
 /// Rows and columns of a tile: words of the widest register.
 pub const TILE: usize = 8;

@@ -18,7 +18,7 @@ use num_bigint::{BigInt, BigUint, Sign};
 
 /// Bits of a folded residue.
 pub const BITS: u32 = 55;
-/// How many folded numbers may be added before the sum must be folded again.
+/// How many folded numbers may be added before the sum must be folded again: 511 (2^55 + 2^41) < 2^64.
 pub const HEADROOM: u64 = 511;
 const MASK: u64 = (1 << BITS) - 1;
 /// Bits of a short prime: the multiplier of 52 bits takes no more.

@@ -65,7 +65,7 @@ const EDGE: u32 = 256;
 const LEAST: u64 = 64 << 20;
 /// Colors up to which states by colors are looked at.
 const MOST_COLORS: usize = 1000;
-/// Graphs of so many vertices and edges are planned on the calling thread.
+/// Graphs of so many vertices and edges are planned on the calling thread, as those with matchings.
 const SHORT: usize = 32;
 
 impl ClusterSums {

@@ -14,6 +14,7 @@ use crate::monitor::Progress;
 use crate::numeric::residue::{combine, primes};
 use num_bigint::BigUint;
 
+/// States that an engine may have here: half a gigabyte for one residue.
 const STATES: usize = 1 << 26;
 
 /// Seconds of the processor that this thread has taken.

@@ -80,7 +80,8 @@ enum MatchingMethod {
 /// Seconds of a state that a frontier passes over, and of a product of a tree, about.
 const STATE: f64 = 2e-9;
 const PRODUCT: f64 = 1.5e-9;
-/// Graphs of so many vertices and edges are planned on the calling thread.
+/// Graphs of so many vertices and edges are planned on the calling thread. Larger: a stop is heard later; smaller: a pool is woken for
+/// little. Not tuned.
 const SHORT: usize = 256;
 /// Bytes that planning takes for each vertex and edge, about.
 const VERTEX: u32 = 160;

@@ -144,7 +144,7 @@ pub(super) fn log2_bound(graph: &Graph) -> f64 {
     bits.sum::<f64>() * (1.0 + 1e-9) + 0.01
 }
 
-/// Graphs of so many edges are planned on the pool.
+/// Graphs of so many edges are planned on the pool. Larger: a stop is heard later; smaller: a pool is woken for little. Not tuned.
 const LARGE: usize = 5000;
 
 impl Dimers {

@@ -179,7 +179,7 @@ impl Trees {
     }
 }
 
-/// Graphs of so many edges are planned on the pool, where the monitor is asked.
+/// Graphs of so many edges are planned on the pool, where the monitor is asked; as those with perfect matchings.
 const LARGE: usize = 5000;
 
 /// Plans a count; see [`Trees::new`].

@@ -27,7 +27,7 @@ pub const TILE: u32 = 9;
 const BLOCK: u32 = 2;
 /// Most operations in a pass, so that a stop is seen.
 const PASS: usize = 256;
-/// Soft neighbors dealt with by one table of weights.
+/// Soft neighbors dealt with by one table of weights. Larger: fewer passes, tables twice as long.
 const SOFT: usize = 3;
 
 /// What happens to the table.

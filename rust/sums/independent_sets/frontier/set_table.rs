@@ -41,7 +41,7 @@ const SEGMENTS: u64 = 128;
 const EVENTS: usize = 64;
 /// Most vertices that go in one event.
 pub const FORGOTTEN: usize = 6;
-/// Soft neighbors dealt with by one table of weights.
+/// Soft neighbors dealt with by one table of weights, as in the dense table.
 const SOFT: usize = 3;
 /// The widest frontier a mask can hold: masks are compiled for up to sixteen words.
 pub const WIDEST: usize = 16 * 64;
