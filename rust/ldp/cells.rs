@@ -53,12 +53,25 @@ impl Cells {
                 above += u64::from(z >= upper);
                 beyond.add_number(if z <= lower { -z } else { z });
             } else {
-                let value = format!("{z} at index ({index},)");
-                return Err(Error::Domain { name: "released", value, requirement: "finite numbers" });
+                return Err(not_finite(index, z));
             }
         }
         Ok(Self { below, above, beyond, sums })
     }
+}
+
+/// The refusal of a release that is not finite, by its index.
+fn not_finite(index: usize, z: f64) -> Error {
+    Error::domain("released", format_args!("{z} at index ({index},)"), "finite numbers")
+}
+
+/// Refuses releases of which one is not finite.
+///
+/// # Errors
+/// [`Error::Domain`] naming its index.
+pub(super) fn check_finite(released: &[f64]) -> Result<()> {
+    let strange = released.iter().position(|z| !z.is_finite());
+    strange.map_or(Ok(()), |index| Err(not_finite(index, released[index])))
 }
 
 /// The cells that are not empty: their indices, below a number of them, and their sums.

@@ -43,13 +43,8 @@ struct ClippedNormal {
 
 impl ClippedNormal {
     fn new(lower: f64, upper: f64, sd: f64) -> Result<Self> {
-        if !(lower < upper) {
-            let value = format!("{lower} with upper = {upper}");
-            return Err(Error::Domain { name: "lower", value, requirement: "below `upper`" });
-        }
-        if !(sd > 0.0 && sd.is_finite()) {
-            return Err(Error::Domain { name: "sigma", value: sd.to_string(), requirement: "positive and finite" });
-        }
+        Error::require(lower < upper, "lower", format_args!("{lower} with upper = {upper}"), "below `upper`")?;
+        Error::require(sd > 0.0 && sd.is_finite(), "sigma", sd, "positive and finite")?;
         Ok(Self { lower, upper, sd, log_scale: HALF_LOG_TWO_PI + sd.ln() })
     }
 
@@ -184,10 +179,8 @@ impl Clipped {
     pub fn new(exponential: bool, (lower, upper): (f64, f64), sd: f64, released: &[f64], exact: bool) -> Result<Self> {
         let mut noise = ClippedNormal::new(lower, upper, sd)?;
         if exponential {
-            if !(lower <= 0.0 && upper > 0.0) {
-                let requirement = "at most 0 for an exponential variable, and `upper` above it";
-                return Err(Error::Domain { name: "lower", value: lower.to_string(), requirement });
-            }
+            let requirement = "at most 0 for an exponential variable, and `upper` above it";
+            Error::require(lower <= 0.0 && upper > 0.0, "lower", lower, requirement)?;
             noise.lower = 0.0;
         }
         Ok(Self { exponential, noise, points: Arc::new(condensed(released, sd, noise.upper - noise.lower, exact)?) })
@@ -257,11 +250,9 @@ impl ClippedCounts {
         released: &[f64],
         exact: bool,
     ) -> Result<Self> {
-        if !(lower < upper && upper.saturating_sub(lower) <= WIDEST) {
-            let value = format!("{lower} with upper = {upper}");
-            let requirement = "below `upper` by at most 2**16, with Gaussian noise";
-            return Err(Error::Domain { name: "lower", value, requirement });
-        }
+        let sound = lower < upper && upper.saturating_sub(lower) <= WIDEST;
+        let bounds = format_args!("{lower} with upper = {upper}");
+        Error::require(sound, "lower", bounds, "below `upper` by at most 2**16, with Gaussian noise")?;
         let noise = ClippedNormal::new(lower as f64, upper as f64, sd)?;
         let tables = std::array::from_fn(|_| vec![0.0; (upper - lower) as usize + 1]);
         Ok(Self { family, noise, points: Arc::new(condensed(released, sd, noise.upper - noise.lower, exact)?), tables })

@@ -10,7 +10,7 @@
 //! Source: L. Trefethen (2013), Approximation Theory and Approximation Practice, theorem 8.2 (how fast the error falls).
 
 use super::Likelihood;
-use super::cells::{self, Found};
+use super::cells::{self, Found, check_finite};
 use crate::{Error, Result};
 use std::f64::consts::PI;
 use std::sync::{Arc, LazyLock};
@@ -38,20 +38,10 @@ impl ClippedLaplace {
     /// [`Error::Domain`].
     pub fn new(lower: f64, upper: f64, scale: f64) -> Result<Self> {
         let width = upper - lower;
-        if !(width > 0.0 && width.is_finite()) {
-            return Err(Error::Domain {
-                name: "lower",
-                value: format!("{lower} with upper = {upper}"),
-                requirement: "below `upper`, both finite",
-            });
-        }
-        if !(scale > 0.0 && scale.is_finite() && width / scale <= 700.0) {
-            return Err(Error::Domain {
-                name: "scale",
-                value: scale.to_string(),
-                requirement: "positive, and the epsilon (upper - lower) / scale at most 700",
-            });
-        }
+        let bounds = format_args!("{lower} with upper = {upper}");
+        Error::require(width > 0.0 && width.is_finite(), "lower", bounds, "below `upper`, both finite")?;
+        let requirement = "positive, and the epsilon (upper - lower) / scale at most 700";
+        Error::require(scale > 0.0 && scale.is_finite() && width / scale <= 700.0, "scale", scale, requirement)?;
         Ok(Self { lower, upper, scale })
     }
 }
@@ -279,9 +269,7 @@ impl<M: Marginal> PatternGroup<M> {
             strange |= u64::from(!z.is_finite());
         }
         if strange != 0 {
-            let index = released.iter().position(|z| !z.is_finite()).unwrap_or_default();
-            let value = format!("{} at index ({index},)", released[index]);
-            return Err(Error::Domain { name: "released", value, requirement: "finite numbers" });
+            check_finite(released)?;
         }
         let inside = released.iter().copied().filter(|&z| z > lower && z < upper);
         let mut values: Vec<_> = inside.map(|z| (z, 1.0)).collect();

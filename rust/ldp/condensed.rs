@@ -1,7 +1,8 @@
 //! Many releases with normal noise as few nodes with weights, on which their log-likelihood is the same.
 
+use super::cells::check_finite;
 use super::discrete::chebyshev;
-use crate::{Error, Result};
+use crate::Result;
 
 /// Panels in deviations, for bounds d deviations apart: p has no zero within pi / d of the real line, where all terms of its
 /// integral have phases in a half plane, so that sixteen Chebyshev nodes in 1.5 / d leave 1e-14 of ln p a user. Beyond d = 6 the
@@ -17,10 +18,7 @@ const FEW: usize = 32;
 /// # Errors
 /// [`Error::Domain`] naming the index of a value that is not finite.
 pub(super) fn condensed(released: &[f64], sd: f64, between: f64, exact: bool) -> Result<Vec<(f64, f64)>> {
-    if let Some(index) = released.iter().position(|z| !z.is_finite()) {
-        let value = format!("{} at index ({index},)", released[index]);
-        return Err(Error::Domain { name: "released", value, requirement: "finite numbers" });
-    }
+    check_finite(released)?;
     if exact || released.len() < FEW || !(sd > 0.0) {
         return Ok(released.iter().map(|&z| (z, 1.0)).collect());
     }

@@ -11,7 +11,7 @@
 //! Source: derived here; the sum over x of f(x) times the noise's law, split at z.
 
 use super::Likelihood;
-use super::cells::{self, Found};
+use super::cells::{self, Found, check_finite};
 use crate::numeric::special::log_factorial;
 use crate::{Error, Result};
 use std::f64::consts::PI;
@@ -224,10 +224,7 @@ impl UserGroup {
         released: &[f64],
         exact: bool,
     ) -> Result<Self> {
-        if let Some(index) = released.iter().position(|z| !z.is_finite()) {
-            let value = format!("{} at index ({index},)", released[index]);
-            return Err(Error::Domain { name: "released", value, requirement: "finite numbers" });
-        }
+        check_finite(released)?;
         let law = ReleaseLaw::new(lower, upper, noise)?;
         let decay = law.decay;
         let (low, high) = (lower as f64, upper as f64);
@@ -313,18 +310,14 @@ struct ReleaseLaw {
 
 impl ReleaseLaw {
     fn new(lower: i64, upper: i64, noise: CountNoise) -> Result<Self> {
-        if !(lower < upper && upper - lower <= WIDEST) {
-            let value = format!("{lower} with upper = {upper}");
-            return Err(Error::Domain { name: "lower", value, requirement: "below `upper` by at most 2**22" });
-        }
+        let bounds = format_args!("{lower} with upper = {upper}");
+        Error::require(lower < upper && upper - lower <= WIDEST, "lower", bounds, "below `upper` by at most 2**22")?;
         let (decay, log_scale) = match noise {
             CountNoise::Geometric(decay) => (decay, (0.5 * decay).tanh().ln()),
             CountNoise::Laplace(decay) => (decay, (0.5 * decay).ln()),
         };
-        if !(decay > 0.0 && decay * (upper - lower) as f64 <= 700.0) {
-            let requirement = "positive, with an epsilon decay * (upper - lower) of at most 700";
-            return Err(Error::Domain { name: "decay", value: decay.to_string(), requirement });
-        }
+        let requirement = "positive, with an epsilon decay * (upper - lower) of at most 700";
+        Error::require(decay > 0.0 && decay * (upper - lower) as f64 <= 700.0, "decay", decay, requirement)?;
         Ok(Self { lower, last: (upper - lower) as usize, decay, log_scale })
     }
 

@@ -45,10 +45,8 @@ impl Patterns {
     /// # Errors
     /// [`Error::Domain`] unless 0 < q < p < 1 or q < p = 1, up to equality of p and q; [`Error::Shape`].
     pub fn new(categories: usize, masks: Vec<u8>, counts: Vec<f64>, p: f64, q: f64) -> Result<Self> {
-        if !(q > 0.0 && q < 1.0 && p > 0.0 && p <= 1.0) {
-            let value = format!("{p} and {q}");
-            return Err(Error::Domain { name: "p", value, requirement: "in (0, 1], with q in (0, 1)" });
-        }
+        let sound = q > 0.0 && q < 1.0 && p > 0.0 && p <= 1.0;
+        Error::require(sound, "p", format_args!("{p} and {q}"), "in (0, 1], with q in (0, 1)")?;
         let bytes = categories.div_ceil(BYTE);
         let (log_q, log_not) = (q.ln(), (-q).ln_1p());
         let ones = |pattern: &[u8]| f64::from(pattern.iter().map(|byte| byte.count_ones()).sum::<u32>());
@@ -76,10 +74,9 @@ impl Patterns {
         ratio: f64,
         log_outside: f64,
     ) -> Result<Self> {
-        if !(ratio > 1.0 && ratio.is_finite() && log_outside <= 0.0 && log_outside.is_finite()) {
-            let value = format!("{ratio} with {log_outside}");
-            return Err(Error::Domain { name: "ratio", value, requirement: "above 1, of finite probabilities" });
-        }
+        let sound = ratio > 1.0 && ratio.is_finite() && log_outside <= 0.0 && log_outside.is_finite();
+        let found = format_args!("{ratio} with {log_outside}");
+        Error::require(sound, "ratio", found, "above 1, of finite probabilities")?;
         let constant = log_outside * counts.iter().sum::<f64>();
         Self::of_factors(categories, masks, counts, [1.0, ratio - 1.0, constant])
     }
@@ -91,10 +88,7 @@ impl Patterns {
         [low, slope, constant]: [f64; 3],
     ) -> Result<Self> {
         let bytes = categories.div_ceil(BYTE);
-        if masks.len() != bytes * counts.len() {
-            let expected = format!("({}, {bytes})", counts.len());
-            return Err(Error::Shape { name: "masks", expected, found: format!("({},)", masks.len()) });
-        }
+        Error::require_shape("masks", [counts.len(), bytes], [masks.len()])?;
         let sums = vec![0.0; bytes * SUBSETS];
         let adjoint = sums.clone();
         let number = counts.len();
@@ -218,10 +212,8 @@ impl ColumnSums {
     /// # Errors
     /// [`Error::Domain`] for sums that no rows have.
     pub fn new(sums: Vec<f64>, users: f64, p: f64, q: f64) -> Result<Self> {
-        if let Some(sum) = sums.iter().find(|&&sum| !(sum >= 0.0 && sum <= users)) {
-            let requirement = "column sums between 0 and the number of users";
-            return Err(Error::Domain { name: "released", value: sum.to_string(), requirement });
-        }
+        let possible = |sum: f64| sum >= 0.0 && sum <= users;
+        Error::require_all(&sums, possible, "released", "column sums between 0 and the number of users")?;
         Ok(Self { sums, users, p, q })
     }
 }
@@ -336,8 +328,7 @@ impl Likelihood for Categories {
 pub fn patterns(rows: &[u8], categories: usize, given: Option<&[f64]>) -> Result<(Vec<u8>, Vec<f64>)> {
     if let Some(index) = rows.iter().position(|&bit| bit > 1) {
         let place = (index / categories, index % categories);
-        let value = format!("{} at index {place:?}", rows[index]);
-        return Err(Error::Domain { name: "released", value, requirement: "bits" });
+        return Err(Error::domain("released", format_args!("{} at index {place:?}", rows[index]), "bits"));
     }
     let pack = |row: &[u8]| -> Vec<u64> {
         let word = |bits: &[u8]| bits.iter().enumerate().fold(0, |word, (i, &bit)| word | u64::from(bit) << i);

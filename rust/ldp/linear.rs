@@ -47,9 +47,7 @@ fn carry(d: usize, theta: &[f64], sigma: f64, s: &[f64], g: &[f64], gradient: &m
 }
 
 fn check_square(name: &'static str, matrix: &[f64], p: usize) -> Result<()> {
-    if matrix.len() != p * p {
-        return Err(Error::Shape { name, expected: format!("({p}, {p})"), found: format!("({},)", matrix.len()) });
-    }
+    Error::require_shape(name, [p, p], [matrix.len()])?;
     Ok(())
 }
 
@@ -134,9 +132,7 @@ impl LinearSums {
     /// [`Error::Shape`]; [`Error::Domain`] without users.
     pub fn new(total: &[f64], p: usize, users: f64, noise: f64, ratios: (f64, f64)) -> Result<Self> {
         check_square("total", total, p)?;
-        if !(users >= 1.0) {
-            return Err(Error::Domain { name: "n", value: users.to_string(), requirement: "at least 1" });
-        }
+        Error::require(users >= 1.0, "n", users, "at least 1")?;
         let (first, second) = ratios;
         let stretch = first * first / (4.0 * second);
         let size = (p * (p + 1)) as f64 / 4.0;

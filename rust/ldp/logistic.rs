@@ -194,10 +194,7 @@ impl LogisticRecords {
     /// [`Error::Shape`].
     pub fn new(x: &[f64], y: &[f64], noise: Vec<f64>, keep: f64) -> Result<Self> {
         let d = noise.len();
-        if x.len() != y.len() * d {
-            let found = format!("({},)", x.len());
-            return Err(Error::Shape { name: "x", expected: format!("({}, {d})", y.len()), found });
-        }
+        Error::require_shape("x", [y.len(), d], [x.len()])?;
         let mut scatter = vec![0.0; d * d];
         multiply_transposed(x, x, &mut scatter, d, y.len(), d);
         let mut signed = vec![0.0; y.len().div_ceil(BLOCK) * BLOCK * d];
@@ -385,13 +382,8 @@ impl LogisticSums {
     /// [`Error::Shape`]; [`Error::Domain`] without users.
     pub fn new(first: &[f64], second: &[f64], users: f64, noise: [f64; 2]) -> Result<Self> {
         let d = first.len();
-        if second.len() != d * d {
-            let found = format!("({},)", second.len());
-            return Err(Error::Shape { name: "total", expected: format!("({d}, {d})"), found });
-        }
-        if !(users >= 1.0) {
-            return Err(Error::Domain { name: "n", value: users.to_string(), requirement: "at least 1" });
-        }
+        Error::require_shape("total", [d, d], [second.len()])?;
+        Error::require(users >= 1.0, "n", users, "at least 1")?;
         let size = d as f64 + (d * (d + 1)) as f64 / 2.0;
         let pairs = (d * (d + 1)) as f64 / 2.0;
         // Densities are of the released coordinates, whose second block is sqrt(c) times ours, c = noise[0] / noise[1].

@@ -224,13 +224,7 @@ impl PriorBlock {
                         left -= factor[i * d + j] * factor[i * d + j];
                         at += 1;
                     }
-                    if !(left > 0.0) {
-                        return Err(Error::Domain {
-                            name: "covariance",
-                            value: format!("{natural:?}"),
-                            requirement: "positive definite",
-                        });
-                    }
+                    Error::require(left > 0.0, "covariance", format_args!("{natural:?}"), "positive definite")?;
                     factor[i * d + i] = left.sqrt();
                 }
             }

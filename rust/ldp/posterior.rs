@@ -25,13 +25,7 @@ impl Posterior {
     /// [`Error::Shape`] where their numbers of natural parameters differ.
     pub fn new(blocks: Vec<PriorBlock>, likelihood: Box<dyn Likelihood>) -> Result<Self> {
         let naturals: usize = blocks.iter().map(PriorBlock::naturals).sum();
-        if naturals != likelihood.parameters() {
-            return Err(Error::Shape {
-                name: "blocks",
-                expected: format!("({},)", likelihood.parameters()),
-                found: format!("({naturals},)"),
-            });
-        }
+        Error::require_shape("blocks", [likelihood.parameters()], [naturals])?;
         Ok(Self::assemble(blocks, likelihood))
     }
 

@@ -249,10 +249,8 @@ impl Computed {
     /// be too fine; [`Error::Interrupted`].
     pub fn new(posterior: &mut Posterior, tolerance: f64, progress: &Progress) -> Result<Self> {
         let dimension = posterior.dimension();
-        if !(1..=2).contains(&dimension) {
-            let requirement = "\"nuts\" or \"auto\" for more than two parameters";
-            return Err(Error::Domain { name: "inference", value: "\"quadrature\"".to_owned(), requirement });
-        }
+        let requirement = "\"nuts\" or \"auto\" for more than two parameters";
+        Error::require((1..=2).contains(&dimension), "inference", "\"quadrature\"", requirement)?;
         let (mode, _, factor, evaluations) = mode(posterior, progress)?;
         let size = if dimension == 1 { [1, 1] } else { [2, 2] };
         let mut this = Self {
@@ -574,11 +572,8 @@ fn add_turned(all: &ChebyshevSeries, from: usize, c: f64, s: f64, out: &mut Cheb
 impl Computed {
     fn support(&self, parameter: usize) -> Result<Support> {
         let scalar = self.supports.len() == self.dimension;
-        self.supports.get(parameter).copied().filter(|_| scalar).ok_or_else(|| Error::Domain {
-            name: "parameter",
-            value: parameter.to_string(),
-            requirement: "a scalar parameter",
-        })
+        let found = self.supports.get(parameter).copied().filter(|_| scalar);
+        found.ok_or_else(|| Error::domain("parameter", parameter, "a scalar parameter"))
     }
 
     /// The probabilities that a scalar parameter is at most each value.
@@ -600,14 +595,11 @@ impl Computed {
     /// [`Error::Domain`] where the parameters are not scalars or a probability is not one.
     pub fn quantiles(&self, parameter: usize, probabilities: &[f64]) -> Result<Vec<f64>> {
         let support = self.support(parameter)?;
+        Error::require_all(probabilities, |p| p > 0.0 && p < 1.0, "probabilities", "between 0 and 1")?;
         let quantile = |&p: &f64| {
-            if !(p > 0.0 && p < 1.0) {
-                let value = p.to_string();
-                return Err(Error::Domain { name: "probabilities", value, requirement: "between 0 and 1" });
-            }
             let p = if support == Support::Negative { 1.0 - p } else { p };
-            Ok(support.natural(self.quantile(parameter, p)).0)
+            support.natural(self.quantile(parameter, p)).0
         };
-        probabilities.iter().map(quantile).collect()
+        Ok(probabilities.iter().map(quantile).collect())
     }
 }

@@ -53,11 +53,8 @@ fn integral(g: &[f64], a: f64, b: f64, c: f64, left: f64, right: f64) -> Result<
         let reach = 2.0 * DEPTH / (slope + (slope * slope + 2.0 * DEPTH / spread).sqrt());
         pieces.push((left.max(top - reach), right.min(top + reach)));
     } else {
-        if !(left.is_finite() && right.is_finite()) {
-            let requirement =
-                "such that the density has an integral: h2 below 1/(2 noise_sd^2) where an end is infinite";
-            return Err(Error::Domain { name: "h", value: a.to_string(), requirement });
-        }
+        let requirement = "such that the density has an integral: h2 below 1/(2 noise_sd^2) where an end is infinite";
+        Error::require(left.is_finite() && right.is_finite(), "h", a, requirement)?;
         peak = exponent(left).max(exponent(right));
         pieces.extend((0..24).map(|k| {
             let at = |k: usize| left + (right - left) * k as f64 / 24.0;
@@ -75,10 +72,7 @@ fn integral(g: &[f64], a: f64, b: f64, c: f64, left: f64, right: f64) -> Result<
             sums[2] += mass * x * x;
         }
     }
-    if !(sums[0] > 0.0) {
-        let requirement = "a polynomial that is positive on the interval";
-        return Err(Error::Domain { name: "g", value: format!("{g:?}"), requirement });
-    }
+    Error::require(sums[0] > 0.0, "g", format_args!("{g:?}"), "a polynomial that is positive on the interval")?;
     Ok([peak + sums[0].ln(), sums[1] / sums[0], sums[2] / sums[0]])
 }
 
@@ -129,10 +123,7 @@ impl Tractable {
         exact: bool,
     ) -> Result<Self> {
         let (low, high) = (interval.0.max(clip.0), interval.1.min(clip.1));
-        if !(low < high) {
-            let value = format!("{interval:?}");
-            return Err(Error::Domain { name: "interval", value, requirement: "an interval that the clipping meets" });
-        }
+        Error::require(low < high, "interval", format_args!("{interval:?}"), "an interval that the clipping meets")?;
         let points = Arc::new(condensed(released, sd, high - low, exact)?);
         Ok(Self { g, interval, clip, sd, points, users: released.len() as f64 })
     }

@@ -1,4 +1,6 @@
-//! The one error type of the core: few variants, each with the facts a good sentence needs.
+//! The one error type of the core: few variants, each with the facts a good sentence needs; and how arguments are refused.
+
+use std::fmt::Display;
 
 use std::fmt::Display;
 
@@ -101,14 +103,70 @@ pub enum Error {
 }
 
 impl Error {
-    /// An argument outside its domain.
+    /// The refusal of an argument outside its domain.
+    #[cold]
     pub fn domain(name: &'static str, value: impl Display, requirement: &'static str) -> Self {
         Self::Domain { name, value: value.to_string(), requirement }
     }
 
-    /// An argument that does not fit another.
+    /// The refusal of an argument that does not fit others.
+    #[cold]
     pub fn shape(name: &'static str, expected: impl Display, found: impl Display) -> Self {
         Self::Shape { name, expected: expected.to_string(), found: found.to_string() }
+    }
+
+    /// Refuses an argument unless it is as it must be. A condition is written so that it does not hold of NaN.
+    ///
+    /// # Errors
+    /// [`Error::Domain`]
+    #[inline]
+    pub fn require(holds: bool, name: &'static str, value: impl Display, requirement: &'static str) -> Result<()> {
+        if holds { Ok(()) } else { Err(Self::domain(name, value, requirement)) }
+    }
+
+    /// Refuses the first of some values that is not as all must be.
+    ///
+    /// # Errors
+    /// [`Error::Domain`]
+    #[inline]
+    pub fn require_all<T: Copy + Display>(
+        values: &[T],
+        holds: impl Fn(T) -> bool,
+        name: &'static str,
+        requirement: &'static str,
+    ) -> Result<()> {
+        values.iter().try_for_each(|&value| Self::require(holds(value), name, value, requirement))
+    }
+
+    /// Refuses an array of another shape; one of another number of dimensions, lent flat, if it has another number of entries.
+    ///
+    /// # Errors
+    /// [`Error::Shape`]
+    pub fn require_shape<const N: usize, const M: usize>(
+        name: &'static str,
+        expected: [usize; N],
+        found: [usize; M],
+    ) -> Result<()> {
+        let entries = |shape: &[usize]| shape.iter().try_fold(1, |all: usize, &extent| all.checked_mul(extent));
+        let flat = N != M && entries(&expected).is_some() && entries(&expected) == entries(&found);
+        let printed = |shape: &[usize]| {
+            if let [one] = shape {
+                format!("({one},)")
+            } else {
+                format!("{shape:?}").replace('[', "(").replace(']', ")")
+            }
+        };
+        let fits = flat || expected[..] == found[..];
+        if fits { Ok(()) } else { Err(Self::shape(name, printed(&expected), printed(&found))) }
+    }
+
+    /// How many rows of a width a flat array has.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where it does not end with a row.
+    pub fn require_rows(name: &'static str, width: usize, len: usize) -> Result<usize> {
+        let rows = if len.is_multiple_of(width) { len.checked_div(width) } else { None };
+        rows.ok_or_else(|| Self::shape(name, format_args!("(rows, {width})"), format_args!("({len},)")))
     }
 
     /// The same with the caller's limit, where a forecast of vectors of eight bytes ended at a number of states, or at what
@@ -139,6 +197,25 @@ mod tests {
         let said = refused(COUNTLESS, 83).to_string();
         assert_eq!(said, "a vector needs at least 2^127 bytes, the limit is 83 bytes");
         assert_eq!(refused(90, 83).to_string(), "a vector needs 90 bytes, the limit is 83 bytes");
+    }
+
+    #[test]
+    fn what_does_not_hold_is_refused_with_what_was_found() {
+        let said = |refused: Result<()>| refused.unwrap_err().to_string();
+        assert_eq!(Error::require(true, "rate", 1, "positive"), Ok(()));
+        let nothing = f64::NAN;
+        let refused = Error::require(nothing > 0.0, "rate", nothing, "positive");
+        assert_eq!(said(refused), "`rate` must be positive, got NaN");
+        let all = |values: &[f64]| Error::require_all(values, |x| x > 0.0, "rates", "positive");
+        assert_eq!((all(&[]), all(&[1.0, 2.0])), (Ok(()), Ok(())));
+        assert_eq!(said(all(&[1.0, -0.5, -2.0])), "`rates` must be positive, got -0.5");
+        assert_eq!(Error::require_shape("x", [2, 3], [6]), Ok(()));
+        assert_eq!(said(Error::require_shape("x", [2, 3], [3, 2])), "`x` must have shape (2, 3), got (3, 2)");
+        assert_eq!(said(Error::require_shape("x", [4], [5])), "`x` must have shape (4,), got (5,)");
+        assert!(Error::require_shape("x", [usize::MAX, 2], [usize::MAX - 1]).is_err());
+        assert_eq!(Error::require_rows("x", 3, 6), Ok(2));
+        let odd = Error::require_rows("x", 0, 6).unwrap_err().to_string();
+        assert_eq!(odd, "`x` must have shape (rows, 0), got (6,)");
     }
 
     #[test]

@@ -107,19 +107,12 @@ impl<'a> Family<'a> {
             ("skellam", [plus, minus]) => Self::Skellam(plus, minus),
             ("two_sided_geometric", [decay]) => Self::TwoSidedGeometric(decay),
             ("two_piece_poisson", [released, rate, alpha]) => Self::TwoPiecePoisson(released, rate, alpha),
-            _ => {
-                let requirement = "a family with its columns of parameters";
-                return Err(Error::Domain { name: "family", value: name.to_string(), requirement });
-            }
+            _ => return Err(Error::domain("family", name, "a family with its columns of parameters")),
         };
         if let Some(longest) = columns.iter().map(|c| c.len()).max()
             && let Some(odd) = columns.iter().map(|c| c.len()).find(|&n| n != 1 && n != longest)
         {
-            return Err(Error::Shape {
-                name: "parameters",
-                expected: format!("({longest},)"),
-                found: format!("({odd},)"),
-            });
+            return Err(Error::shape("parameters", format_args!("({longest},)"), format_args!("({odd},)")));
         }
         Ok(family)
     }
@@ -256,8 +249,7 @@ impl<'a> Family<'a> {
     /// [`Error::Domain`] for another family; as [`Self::values`].
     pub fn log_marginals(&self, out: &mut [[f64; 2]], threads: usize, monitor: &mut dyn Monitor) -> Result<()> {
         let Self::TwoPiecePoisson(released, rate, alpha) = *self else {
-            let requirement = "two_piece_poisson";
-            return Err(Error::Domain { name: "family", value: "another".to_string(), requirement });
+            return Err(Error::domain("family", "another", "two_piece_poisson"));
         };
         blocks(out, POLL, threads, monitor, |first, chunk| {
             for (i, slot) in chunk.iter_mut().enumerate().map(|(i, slot)| (first + i, slot)) {

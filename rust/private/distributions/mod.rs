@@ -282,18 +282,12 @@ fn normal_quantile(p: f64) -> f64 {
 /// Whether `value` is a whole number in `[least, LARGEST]`.
 fn check_whole(name: &'static str, value: f64, least: f64, requirement: &'static str) -> Result<()> {
     // through an integer: a call less than `floor`
-    if value >= least && value <= LARGEST && value as i64 as f64 == value {
-        return Ok(());
-    }
-    Err(Error::Domain { name, value: value.to_string(), requirement })
+    Error::require(value >= least && value <= LARGEST && value as i64 as f64 == value, name, value, requirement)
 }
 
 /// Whether `value` is in `[0, LARGEST]`.
 fn check_rate(name: &'static str, value: f64) -> Result<()> {
-    if (0.0..=LARGEST).contains(&value) {
-        return Ok(());
-    }
-    Err(Error::Domain { name, value: value.to_string(), requirement: "in [0, 2^53]" })
+    Error::require((0.0..=LARGEST).contains(&value), name, value, "in [0, 2^53]")
 }
 
 #[cfg(test)]

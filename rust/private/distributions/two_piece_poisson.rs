@@ -50,18 +50,12 @@ impl TwoPiecePoisson {
     /// [`Error::Domain`]: `released` not a whole number of at most 2^53 in size, `rate` outside [0, 2^53], `alpha` outside
     /// [0, 1); a release that no count can give, negative or of rate zero, where alpha is zero.
     pub fn new(released: f64, rate: f64, alpha: f64) -> Result<Self> {
-        if !(released.abs() <= LARGEST && released == released.floor()) {
-            let requirement = "a whole number in [-2^53, 2^53]";
-            return Err(Error::Domain { name: "released", value: released.to_string(), requirement });
-        }
+        let whole = released.abs() <= LARGEST && released == released.floor();
+        Error::require(whole, "released", released, "a whole number in [-2^53, 2^53]")?;
         check_rate("rate", rate)?;
-        if !(0.0..1.0).contains(&alpha) {
-            return Err(Error::Domain { name: "alpha", value: alpha.to_string(), requirement: "in [0, 1)" });
-        }
-        if alpha == 0.0 && (released < 0.0 || (released > 0.0 && rate == 0.0)) {
-            let requirement = "a possible count where alpha is 0";
-            return Err(Error::Domain { name: "released", value: released.to_string(), requirement });
-        }
+        Error::require((0.0..1.0).contains(&alpha), "alpha", alpha, "in [0, 1)")?;
+        let possible = alpha > 0.0 || released == 0.0 || (released > 0.0 && rate > 0.0);
+        Error::require(possible, "released", released, "a possible count where alpha is 0")?;
         Ok(Self::unchecked(released, rate, alpha))
     }
 

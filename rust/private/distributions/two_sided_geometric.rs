@@ -23,9 +23,7 @@ impl TwoSidedGeometric {
     /// # Errors
     /// [`Error::Domain`] outside [0, 1).
     pub fn new(alpha: f64) -> Result<Self> {
-        if !(0.0..1.0).contains(&alpha) {
-            return Err(Error::Domain { name: "alpha", value: alpha.to_string(), requirement: "in [0, 1)" });
-        }
+        Error::require((0.0..1.0).contains(&alpha), "alpha", alpha, "in [0, 1)")?;
         Ok(Self { decay: -alpha.ln() })
     }
 
@@ -34,10 +32,7 @@ impl TwoSidedGeometric {
     /// # Errors
     /// [`Error::Domain`] unless it is at least 1e-16 (infinity is allowed): below, draws would not fit 64 bits.
     pub fn from_decay(decay: f64) -> Result<Self> {
-        if decay.is_nan() || decay < 1e-16 {
-            let requirement = "at least 1e-16";
-            return Err(Error::Domain { name: "epsilon_per_unit", value: decay.to_string(), requirement });
-        }
+        Error::require(decay >= 1e-16, "epsilon_per_unit", decay, "at least 1e-16")?;
         Ok(Self { decay })
     }
 

@@ -92,16 +92,13 @@ impl CoordinateAscent {
         fixed: Vec<bool>,
     ) -> Result<Self> {
         let model = Model::new(sizes, priors, &table)?;
-        if (0..model.shapes().len()).any(|factor| model.structure().is_redrawn_together(model.layout(), factor)) {
-            let (value, requirement) = ("dynamics".to_owned(), "of factors with conditionals of their own");
-            return Err(Error::Domain { name: "model", value, requirement });
-        }
+        let own = |factor| !model.structure().is_redrawn_together(model.layout(), factor);
+        let all_own = (0..model.shapes().len()).all(own);
+        Error::require(all_own, "model", "dynamics", "of factors with conditionals of their own")?;
         let cells = if augmentation == Augmentation::Collapsed { 0 } else { table.rows() * table.cols() };
         memory::charge("an ascent with so many components", FACTORS * model.padded_entries() + NOISE * cells as u128)?;
-        if augmentation == Augmentation::Published && model.priors().iter().any(Prior::is_dirichlet) {
-            let (value, requirement) = ("published".to_owned(), "another one where components have Dirichlet laws");
-            return Err(Error::Domain { name: "method", value, requirement });
-        }
+        let printed = augmentation != Augmentation::Published || !model.priors().iter().any(Prior::is_dirichlet);
+        Error::require(printed, "method", "published", "another one where components have Dirichlet laws")?;
         let table = model.without_rateless_cells(table);
         let factors: Vec<_> = model.start(&table.facts(), 0, key).into_iter().zip(model.priors()).map(start).collect();
         model.check_fixed(&fixed)?;
@@ -129,10 +126,9 @@ impl CoordinateAscent {
     /// # Errors
     /// As [`super::GibbsChain::set_dispersion`]; [`Error::Domain`] for an augmentation other than the collapsed one.
     pub fn set_dispersion(&mut self, dispersion: Dispersion) -> Result<()> {
-        if self.augmentation != Augmentation::Collapsed {
-            let (value, requirement) = (format!("{:?}", self.augmentation), "\"collapsed\" for overdispersed counts");
-            return Err(Error::Domain { name: "method", value, requirement });
-        }
+        let fits = self.augmentation == Augmentation::Collapsed;
+        let found = format_args!("{:?}", self.augmentation);
+        Error::require(fits, "method", found, "\"collapsed\" for overdispersed counts")?;
         dispersion.check(self.model.imputes(), &self.table)?;
         let cells = self.table.rows() * self.table.cols();
         memory::charge("laws of the multipliers of all cells", NOISE * cells as u128)?;
@@ -195,9 +191,7 @@ impl CoordinateAscent {
             self.model.check(&matrices)?;
             let mut entries =
                 matrices.iter().flat_map(|matrix| (0..matrix.rows).flat_map(|row| &matrix.row(row)[..matrix.width]));
-            if entries.any(|entry| *entry <= 0.0) {
-                return Err(Error::Domain { name: "factors", value: "0".to_owned(), requirement: "positive" });
-            }
+            Error::require(entries.all(|entry| *entry > 0.0), "factors", "0", "positive")?;
         }
         (self.factors, self.iteration) = (factors, 0);
         (0..self.factors.len()).for_each(|factor| self.refresh(factor));
@@ -215,13 +209,8 @@ impl CoordinateAscent {
     /// # Errors
     /// [`Error::Shape`]; [`Error::Domain`] for a count that is negative or not finite.
     pub fn set_noise(&mut self, noise: Vec<NoiseCounts>) -> Result<()> {
-        if noise.len() != self.noise.len() {
-            let (expected, found) = (format!("({},)", self.noise.len()), format!("({},)", noise.len()));
-            return Err(Error::Shape { name: "noise", expected, found });
-        }
-        if let Some(count) = noise.iter().flatten().find(|count| !(count.is_finite() && **count >= 0.0)) {
-            return Err(Error::Domain { name: "noise", value: count.to_string(), requirement: "at least 0" });
-        }
+        Error::require_shape("noise", [self.noise.len()], [noise.len()])?;
+        Error::require_all(noise.as_flattened(), |count| count.is_finite() && count >= 0.0, "noise", "at least 0")?;
         self.noise = noise;
         Ok(())
     }
@@ -335,10 +324,7 @@ impl CoordinateAscent {
     /// [`Error::Domain`] for a row where no block of rows begins, or a model or method whose rows are not independent.
     pub fn place(&mut self, first_row: u64, whole: &Facts, key: [u64; 2]) -> Result<()> {
         self.refuse_other_laws()?;
-        if !first_row.is_multiple_of(ROWS as u64) {
-            let requirement = "a multiple of 128";
-            return Err(Error::Domain { name: "first_row", value: first_row.to_string(), requirement });
-        }
+        Error::require(first_row.is_multiple_of(ROWS as u64), "first_row", first_row, "a multiple of 128")?;
         self.table = Arc::new(Arc::unwrap_or_clone(Arc::clone(&self.table)).among(whole));
         let factors = self.model.start(whole, first_row, key).into_iter().zip(self.model.priors()).map(start);
         self.set_factors(factors.collect())
@@ -399,11 +385,9 @@ impl CoordinateAscent {
     }
 
     fn refuse_other_laws(&self) -> Result<()> {
-        if self.augmentation == Augmentation::Collapsed && self.dispersion.is_none() {
-            return Ok(());
-        }
-        let (value, requirement) = (format!("{:?}", self.augmentation), "\"collapsed\", of Poisson counts");
-        Err(Error::Domain { name: "method", value, requirement })
+        let fits = self.augmentation == Augmentation::Collapsed && self.dispersion.is_none();
+        let found = format_args!("{:?}", self.augmentation);
+        Error::require(fits, "method", found, "\"collapsed\", of Poisson counts")
     }
 
     /// Passes over all cells at the optimal law of their counts: what is wanted of them, and the new noise.

@@ -102,19 +102,13 @@ impl Dispersion {
             DispersionAxis::Rows => table.rows(),
             DispersionAxis::Columns => table.cols(),
         };
-        if shapes.len() != expected {
-            let (expected, found) = (format!("({expected},)"), format!("({},)", shapes.len()));
-            return Err(Error::Shape { name: "dispersion", expected, found });
-        }
-        if let Some(bad) = shapes.iter().find(|r| !(**r > 0.0 && r.ln().abs() <= FARTHEST)) {
-            let requirement = "between exp(-18) and exp(18) in its inverse";
-            return Err(Error::Domain { name: "dispersion", value: bad.to_string(), requirement });
-        }
-        if let Some([mean, deviation]) = prior
-            && !(mean.is_finite() && deviation > 0.0 && deviation.is_finite())
-        {
-            let (value, requirement) = (format!("({mean}, {deviation})"), "a mean and a positive deviation");
-            return Err(Error::Domain { name: "dispersion_prior", value, requirement });
+        Error::require_shape("dispersion", [expected], [shapes.len()])?;
+        let sound = |r: f64| r > 0.0 && r.ln().abs() <= FARTHEST;
+        Error::require_all(&shapes, sound, "dispersion", "between exp(-18) and exp(18) in its inverse")?;
+        if let Some([mean, deviation]) = prior {
+            let sound = mean.is_finite() && deviation > 0.0 && deviation.is_finite();
+            let found = format_args!("({mean}, {deviation})");
+            Error::require(sound, "dispersion_prior", found, "a mean and a positive deviation")?;
         }
         Ok(Self { axis, shapes, prior })
     }
@@ -125,14 +119,9 @@ impl Dispersion {
     /// [`Error::Domain`] for a release of 2^20 or more, or a model whose conditionals need Poisson counts.
     pub fn check(&self, imputes: bool, table: &ReleasedCounts) -> Result<()> {
         if let Some(value) = table.beyond(LARGEST_RELEASE) {
-            let requirement = "below 2^20 in size for overdispersed counts";
-            return Err(Error::Domain { name: "released", value: value.to_string(), requirement });
+            return Err(Error::domain("released", value, "below 2^20 in size for overdispersed counts"));
         }
-        if imputes {
-            let (value, requirement) = ("negative binomial".to_owned(), "Poisson where factors have Dirichlet laws");
-            return Err(Error::Domain { name: "likelihood", value, requirement });
-        }
-        Ok(())
+        Error::require(!imputes, "likelihood", "negative binomial", "Poisson where factors have Dirichlet laws")
     }
 
     /// All shapes.

@@ -34,10 +34,7 @@ impl FactorMatrix {
     /// # Errors
     /// [`Error::Shape`] where there are not `rows * width` of them.
     pub fn packed(rows: usize, width: usize, values: &[f64]) -> Result<Self> {
-        if values.len() != rows * width {
-            let (expected, found) = (format!("({rows}, {width})"), format!("({},)", values.len()));
-            return Err(Error::Shape { name: "factors", expected, found });
-        }
+        Error::require_shape("factors", [rows, width], [values.len()])?;
         let mut matrix = Self::new(rows, width);
         for (row, values) in values.chunks_exact(width).enumerate() {
             matrix.row_mut(row)[..width].copy_from_slice(values);

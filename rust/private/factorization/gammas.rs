@@ -45,12 +45,10 @@ impl Prior {
         let given = [("prior_shape", &self.shape), ("prior_rate", &self.rate)];
         for (name, values) in given.into_iter().take(if self.is_dirichlet() { 1 } else { 2 }) {
             if values.len() != 1 && values.len() != entries {
-                let (expected, found) = (format!("() or ({entries},)"), format!("({},)", values.len()));
-                return Err(Error::Shape { name, expected, found });
+                let (expected, found) = (format_args!("() or ({entries},)"), format_args!("({},)", values.len()));
+                return Err(Error::shape(name, expected, found));
             }
-            if let Some(bad) = values.iter().find(|x| !(**x > 0.0 && x.is_finite())) {
-                return Err(Error::Domain { name, value: bad.to_string(), requirement: "positive and finite" });
-            }
+            Error::require_all(values, |x| x > 0.0 && x.is_finite(), name, "positive and finite")?;
         }
         Ok(())
     }

@@ -108,16 +108,12 @@ impl GibbsChain {
     /// # Errors
     /// [`Error::Domain`] for a row where no block of rows begins, or a model whose rows are not independent given its columns.
     pub fn place(&mut self, first_row: u64, whole: &Facts) -> Result<()> {
-        if !first_row.is_multiple_of(ROWS as u64) {
-            let requirement = "a multiple of 128";
-            return Err(Error::Domain { name: "first_row", value: first_row.to_string(), requirement });
-        }
+        Error::require(first_row.is_multiple_of(ROWS as u64), "first_row", first_row, "a multiple of 128")?;
         let structure = self.model.structure();
         let together = (0..self.factors.len()).any(|i| structure.is_redrawn_together(self.model.layout(), i));
-        if self.factors.len() != 2 || structure.in_turn() || together || self.dispersion.is_some() {
-            let (value, requirement) = (format!("{structure:?}"), "a matrix of two factors and Poisson counts");
-            return Err(Error::Domain { name: "model", value, requirement });
-        }
+        let fits = self.factors.len() == 2 && !structure.in_turn() && !together && self.dispersion.is_none();
+        let requirement = "a matrix of two factors and Poisson counts";
+        Error::require(fits, "model", format_args!("{structure:?}"), requirement)?;
         self.table = Arc::new(Arc::unwrap_or_clone(Arc::clone(&self.table)).among(whole));
         self.positive = share(whole, self.table.cols());
         self.first_row = first_row;
@@ -150,11 +146,7 @@ impl GibbsChain {
     pub fn set_right(&mut self, right: FactorMatrix) -> Result<()> {
         let last = self.factors.len() - 1;
         let (now, other) = (&self.factors[last], &right);
-        if (now.rows, now.width) != (other.rows, other.width) {
-            let (expected, found) =
-                (format!("({}, {})", now.rows, now.width), format!("({}, {})", other.rows, other.width));
-            return Err(Error::Shape { name: "right", expected, found });
-        }
+        Error::require_shape("right", [now.rows, now.width], [other.rows, other.width])?;
         self.factors[last] = right;
         Ok(())
     }
@@ -201,8 +193,8 @@ impl GibbsChain {
         let entries = self.factors[1].rows * stride;
         let lengths = (tally.len(), sums.len(), held.len());
         if (lengths.0, lengths.1) != (entries, stride) || !(held.is_empty() || held.len() == entries) {
-            let (expected, found) = (format!("({entries}, {stride}, {entries})"), format!("{lengths:?}"));
-            return Err(Error::Shape { name: "tally", expected, found });
+            let expected = format_args!("({entries}, {stride}, {entries})");
+            return Err(Error::shape("tally", expected, format_args!("{lengths:?}")));
         }
         self.iteration += 1;
         parallel::run(threads, 1, monitor, |_| {
@@ -220,10 +212,8 @@ impl GibbsChain {
     /// [`Error::Domain`] for a release of 2^20 or more, auxiliary variables, or a model whose conditionals need Poisson counts;
     /// [`Error::TooLarge`] if a multiplier for each cell does not fit into memory.
     pub fn set_dispersion(&mut self, dispersion: Dispersion) -> Result<()> {
-        if self.method == Method::Bessel {
-            let (value, requirement) = ("bessel".to_owned(), "without auxiliary variables for overdispersed counts");
-            return Err(Error::Domain { name: "method", value, requirement });
-        }
+        let requirement = "without auxiliary variables for overdispersed counts";
+        Error::require(self.method != Method::Bessel, "method", "bessel", requirement)?;
         dispersion.check(self.model.imputes(), &self.table)?;
         let cells = self.table.rows() * self.table.cols();
         memory::charge("a multiplier for each cell", CELL * cells as u128)?;
@@ -306,10 +296,7 @@ impl GibbsChain {
     /// # Errors
     /// [`Error::Shape`]
     pub fn set_noise(&mut self, noise: Vec<[u32; 2]>) -> Result<()> {
-        if noise.len() != self.noise.len() {
-            let (expected, found) = (format!("({},)", self.noise.len()), format!("({},)", noise.len()));
-            return Err(Error::Shape { name: "noise", expected, found });
-        }
+        Error::require_shape("noise", [self.noise.len()], [noise.len()])?;
         self.noise = noise;
         Ok(())
     }
@@ -324,10 +311,8 @@ impl GibbsChain {
     /// # Errors
     /// [`Error::Interrupted`]; [`Error::Domain`] where rates are too large, or rows are not there.
     pub fn tally(&mut self, rows: Range<usize>, threads: usize, monitor: &mut dyn Monitor) -> Result<Tally> {
-        if rows.start > rows.end || rows.end > self.table.rows() {
-            let requirement = "a range of rows of the table";
-            return Err(Error::Domain { name: "rows", value: format!("{rows:?}"), requirement });
-        }
+        let there = rows.start <= rows.end && rows.end <= self.table.rows();
+        Error::require(there, "rows", format_args!("{rows:?}"), "a range of rows of the table")?;
         let total = rows.len() as u64;
         let (tally, noise) = parallel::run(threads, total, monitor, |progress| self.allocate(rows.clone(), progress))?;
         let cols = self.table.cols();
@@ -345,8 +330,8 @@ impl GibbsChain {
         let fits = Tally::new(&self.model);
         let lengths = |tally: &Tally| tally.parts.iter().map(Vec::len).collect::<Vec<_>>();
         if lengths(tally) != lengths(&fits) {
-            let (expected, found) = (format!("{:?}", lengths(&fits)), format!("{:?}", lengths(tally)));
-            return Err(Error::Shape { name: "tallies", expected, found });
+            let (expected, found) = (format_args!("{:?}", lengths(&fits)), format_args!("{:?}", lengths(tally)));
+            return Err(Error::shape("tallies", expected, found));
         }
         parallel::run(threads, 1, monitor, |_| {
             self.finish(tally);
@@ -575,8 +560,7 @@ fn admitted(model: &Model, table: Arc<ReleasedCounts>, method: Method) -> Result
     if method == Method::Bessel
         && let Some(value) = table.beyond(1 << 31)
     {
-        let requirement = "below 2^31 in size for auxiliary variables";
-        return Err(Error::Domain { name: "released", value: value.to_string(), requirement });
+        return Err(Error::domain("released", value, "below 2^31 in size for auxiliary variables"));
     }
     Ok(model.without_rateless_cells(table))
 }

@@ -63,16 +63,10 @@ impl Model {
     pub fn new(sizes: Sizes<'_>, priors: Vec<Prior>, table: &ReleasedCounts) -> Result<Self> {
         let mut model = Self::sized(sizes, priors)?;
         let (rows, cols) = (model.layout.rows, model.layout.cols);
-        if (rows, cols) != (table.rows(), table.cols()) {
-            let (expected, found) = (format!("({rows}, {cols})"), format!("({}, {})", table.rows(), table.cols()));
-            return Err(Error::Shape { name: "released", expected, found });
-        }
+        Error::require_shape("released", [rows, cols], [table.rows(), table.cols()])?;
         memory::charge("a model of so many components", BYTES * model.padded_entries())?;
         let shapes = model.shapes();
-        if model.priors.len() != shapes.len() {
-            let (expected, found) = (format!("({},)", shapes.len()), format!("({},)", model.priors.len()));
-            return Err(Error::Shape { name: "priors", expected, found });
-        }
+        Error::require_shape("priors", [shapes.len()], [model.priors.len()])?;
         shapes.iter().zip(&model.priors).try_for_each(|((rows, width), prior)| prior.check(rows * width))?;
         model.layout.held = model.held_out_cells(table);
         Ok(model)
@@ -95,13 +89,9 @@ impl Model {
     }
 
     fn sized((structure, extents, width): Sizes<'_>, priors: Vec<Prior>) -> Result<Self> {
-        if width == 0 {
-            let (value, requirement) = ("0".to_owned(), "at least 1");
-            return Err(Error::Domain { name: "n_components", value, requirement });
-        }
+        Error::require(width > 0, "n_components", "0", "at least 1")?;
         let (rows, cols) = structure.table_shape(extents).ok_or_else(|| {
-            let requirement = "at least two modes, or the number of actors";
-            Error::Domain { name: "extents", value: format!("{extents:?}"), requirement }
+            Error::domain("extents", format_args!("{extents:?}"), "at least two modes, or the number of actors")
         })?;
         Ok(Self { structure, layout: Layout { extents: extents.to_vec(), width, rows, cols, held: vec![] }, priors })
     }
@@ -168,13 +158,12 @@ impl Model {
     pub fn check(&self, matrices: &[FactorMatrix]) -> Result<()> {
         let shapes: Vec<_> = matrices.iter().map(|matrix| (matrix.rows, matrix.width)).collect();
         if shapes != self.shapes() {
-            let (expected, found) = (format!("{:?}", self.shapes()), format!("{shapes:?}"));
-            return Err(Error::Shape { name: "factors", expected, found });
+            return Err(Error::shape("factors", format_args!("{:?}", self.shapes()), format_args!("{shapes:?}")));
         }
-        let bad = matrices.iter().flat_map(FactorMatrix::padded).find(|x| !(**x >= 0.0 && x.is_finite()));
-        bad.map_or(Ok(()), |bad| {
-            Err(Error::Domain { name: "factors", value: bad.to_string(), requirement: "at least 0 and finite" })
-        })
+        let sound = |x: f64| x >= 0.0 && x.is_finite();
+        matrices
+            .iter()
+            .try_for_each(|matrix| Error::require_all(matrix.padded(), sound, "factors", "at least 0 and finite"))
     }
 
     /// Refuses a list that does not say of each factor whether it is fixed.
@@ -182,11 +171,7 @@ impl Model {
     /// # Errors
     /// [`Error::Shape`]
     pub fn check_fixed(&self, fixed: &[bool]) -> Result<()> {
-        if fixed.len() == self.priors.len() {
-            return Ok(());
-        }
-        let (expected, found) = (format!("({},)", self.priors.len()), format!("({},)", fixed.len()));
-        Err(Error::Shape { name: "fixed", expected, found })
+        Error::require_shape("fixed", [self.priors.len()], [fixed.len()])
     }
 
     /// For each index of each mode, the cells that are held out and not imputed.
@@ -239,7 +224,7 @@ impl Model {
         let found: Vec<_> = (0..self.priors.len()).filter(own).collect();
         if let Some(factor) = found.iter().find(|factor| self.priors[**factor].shape.len() != 1) {
             let requirement = "none where entries of a factor have shapes of their own";
-            return Err(Error::Domain { name: "hyperpriors", value: format!("factor {factor}"), requirement });
+            return Err(Error::domain("hyperpriors", format_args!("factor {factor}"), requirement));
         }
         Ok(found)
     }

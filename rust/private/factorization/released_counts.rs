@@ -80,10 +80,8 @@ impl ReleasedCounts {
     ) -> Result<Self> {
         let cells = rows.checked_mul(cols).filter(|_| u32::try_from(cols).is_ok());
         let shape = |name, found: usize| {
-            if Some(found) == cells {
-                return Ok(());
-            }
-            Err(Error::Shape { name, expected: format!("({rows} * {cols},)"), found: format!("({found},)") })
+            let refusal = || Error::shape(name, format_args!("({rows} * {cols},)"), format_args!("({found},)"));
+            if Some(found) == cells { Ok(()) } else { Err(refusal()) }
         };
         shape("released", values.len())?;
         held_out.map_or(Ok(()), |held_out| shape("mask", held_out.len()))?;
@@ -148,8 +146,8 @@ impl ReleasedCounts {
             () if value < 0 && self.alpha_at(cell) == 0.0 => "at least 0 where alpha is 0",
             () => return Ok(()),
         };
-        let value = format!("{value} at cell ({}, {})", cell / self.cols, cell % self.cols);
-        Err(Error::Domain { name: "released", value, requirement })
+        let (row, column) = (cell / self.cols, cell % self.cols);
+        Err(Error::domain("released", format_args!("{value} at cell ({row}, {column})"), requirement))
     }
 
     /// Holds out the cells that `hide(row, column)` names.
@@ -291,11 +289,11 @@ impl ReleasedCounts {
 }
 
 fn check_alpha(alpha: f64, cell: Option<(usize, usize)>) -> Result<()> {
-    if (0.0..1.0).contains(&alpha) {
-        return Ok(());
+    let holds = (0.0..1.0).contains(&alpha);
+    match cell {
+        Some(cell) => Error::require(holds, "alpha", format_args!("{alpha} at cell {cell:?}"), "in [0, 1)"),
+        None => Error::require(holds, "alpha", alpha, "in [0, 1)"),
     }
-    let place = cell.map_or(String::new(), |(row, column)| format!(" at cell ({row}, {column})"));
-    Err(Error::Domain { name: "alpha", value: format!("{alpha}{place}"), requirement: "in [0, 1)" })
 }
 
 #[cfg(test)]

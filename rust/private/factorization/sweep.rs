@@ -329,12 +329,8 @@ impl Sweep<'_> {
                 let expected = self.expected(left);
                 let limit = if self.method == Method::Bessel { 2_147_483_648.0 } else { LARGEST };
                 if expected >= limit || expected.is_nan() {
-                    let value = format!("{expected} in row {}", start + i);
-                    return Err(Error::Domain {
-                        name: "rates",
-                        value,
-                        requirement: "of a sum that stays below 2^53 in a row (2^31 with auxiliary variables)",
-                    });
+                    let requirement = "of a sum that stays below 2^53 in a row (2^31 with auxiliary variables)";
+                    return Err(Error::domain("rates", format_args!("{expected} in row {}", start + i), requirement));
                 }
                 ways[i] = self.way(expected);
             }

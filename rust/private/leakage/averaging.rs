@@ -63,14 +63,12 @@ pub fn average(
     let (rows, cols, points) = (matrix.rows(), matrix.cols(), orbitals.points());
     let apart = points == rows + cols;
     if !(apart || points == rows && rows == cols) || output.len() != rows * cols {
-        let (expected, found) = (format!("({points}, {points})"), format!("({rows}, {cols})"));
-        return Err(Error::Shape { name: "matrix", expected, found });
+        return Err(Error::shape("matrix", format_args!("({points}, {points})"), format_args!("({rows}, {cols})")));
     }
     let of_rows = |block: &&OrbitalBlock| (block.members()[0] as usize) < rows;
-    if orbitals.blocks().iter().filter(of_rows).any(|block| block.members().iter().any(|&h| h as usize >= rows)) {
-        let (value, requirement) = ("one that mixes them".to_string(), "a group that maps rows to rows");
-        return Err(Error::Domain { name: "orbitals", value, requirement });
-    }
+    let among_rows = |block: &OrbitalBlock| block.members().iter().all(|&h| (h as usize) < rows);
+    let unmixed = orbitals.blocks().iter().filter(of_rows).all(among_rows);
+    Error::require(unmixed, "orbitals", "one that mixes them", "a group that maps rows to rows")?;
     let columns = if apart { rows..points } else { 0..cols };
     let mut targets: Vec<Option<&mut [f64]>> = output.chunks_exact_mut(cols).map(Some).collect();
     let mut targets_of = |block: &OrbitalBlock| -> Vec<&mut [f64]> {

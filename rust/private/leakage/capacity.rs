@@ -159,10 +159,7 @@ fn dot(left: &[f64], right: &[f64]) -> f64 {
 /// # Errors
 /// [`Error::Shape`] unless there is a probability for each row.
 pub fn mutual_information(matrix: ChannelMatrix<'_>, prior: &[f64]) -> Result<f64> {
-    if prior.len() != matrix.rows() {
-        let (expected, found) = (format!("({},)", matrix.rows()), format!("({},)", prior.len()));
-        return Err(Error::Shape { name: "prior", expected, found });
-    }
+    Error::require_shape("prior", [matrix.rows()], [prior.len()])?;
     let mut outputs = vec![0.0; matrix.cols()];
     for (row, &weight) in matrix.iter().zip(prior) {
         add_scaled(&mut outputs, row, weight);
@@ -185,9 +182,7 @@ pub fn shannon_capacity(
     most: u64,
     monitor: &mut dyn Monitor,
 ) -> Result<Capacity> {
-    if tolerance.is_nan() || tolerance <= 0.0 {
-        return Err(Error::Domain { name: "tolerance", value: tolerance.to_string(), requirement: "positive" });
-    }
+    Error::require(tolerance > 0.0, "tolerance", tolerance, "positive")?;
     let rows = ChannelRows::new(matrix);
     let n = matrix.rows();
     let uniform = vec![1.0 / n as f64; n];

@@ -21,13 +21,10 @@ impl<'a> ChannelMatrix<'a> {
     /// # Errors
     /// [`Error::Shape`] if there are more or fewer, [`Error::Domain`] if there are none.
     pub fn new(entries: &'a [f64], rows: usize, cols: usize) -> Result<Self> {
-        if rows == 0 || cols == 0 {
-            let value = format!("shape ({rows}, {cols})");
-            return Err(Error::Domain { name: "matrix", value, requirement: "not empty" });
-        }
+        Error::require(rows > 0 && cols > 0, "matrix", format_args!("shape ({rows}, {cols})"), "not empty")?;
         if rows.checked_mul(cols) != Some(entries.len()) {
-            let (expected, found) = (format!("({rows}, {cols})"), format!("{} entries", entries.len()));
-            return Err(Error::Shape { name: "matrix", expected, found });
+            let found = format_args!("{} entries", entries.len());
+            return Err(Error::shape("matrix", format_args!("({rows}, {cols})"), found));
         }
         Ok(Self { entries, rows, cols })
     }
@@ -66,14 +63,12 @@ impl<'a> ChannelMatrix<'a> {
 pub fn check_channel(matrix: ChannelMatrix<'_>, atol: f64) -> Result<()> {
     for (x, row) in matrix.iter().enumerate() {
         if let Some(y) = row.iter().position(|&entry| !(0.0..f64::INFINITY).contains(&entry)) {
-            let value = format!("{:?} at row {x}, column {y}", row[y]);
-            return Err(Error::Domain { name: "matrix", value, requirement: "made of finite entries of at least 0" });
+            let found = format_args!("{:?} at row {x}, column {y}", row[y]);
+            return Err(Error::domain("matrix", found, "made of finite entries of at least 0"));
         }
         let total = sum(row);
-        if (total - 1.0).abs() > atol {
-            let value = format!("the sum {total:?} in row {x}");
-            return Err(Error::Domain { name: "matrix", value, requirement: "made of rows that sum to 1" });
-        }
+        let whole = (total - 1.0).abs() <= atol;
+        Error::require(whole, "matrix", format_args!("the sum {total:?} in row {x}"), "made of rows that sum to 1")?;
     }
     Ok(())
 }
@@ -101,8 +96,7 @@ pub fn column_maxima(matrix: ChannelMatrix<'_>, weights: Option<&[f64]>) -> Resu
     if let Some(weights) = weights
         && weights.len() != matrix.rows()
     {
-        let (expected, found) = (format!("({},)", matrix.rows()), format!("({},)", weights.len()));
-        return Err(Error::Shape { name: "prior", expected, found });
+        return Err(Error::shape("prior", format_args!("({},)", matrix.rows()), format_args!("({},)", weights.len())));
     }
     let mut maxima = vec![f64::NEG_INFINITY; matrix.cols()];
     let mut places = vec![0; matrix.cols()];

@@ -22,8 +22,8 @@ const STRIP: usize = 1 << 19;
 
 fn check_size(matrix: ChannelMatrix<'_>, vertices: usize) -> Result<()> {
     if matrix.rows() != vertices {
-        let (expected, found) = (format!("({}, ...)", vertices), format!("({}, {})", matrix.rows(), matrix.cols()));
-        return Err(Error::Shape { name: "matrix", expected, found });
+        let found = format_args!("({}, {})", matrix.rows(), matrix.cols());
+        return Err(Error::shape("matrix", format_args!("({vertices}, ...)"), found));
     }
     Ok(())
 }
@@ -132,8 +132,7 @@ pub fn metric_epsilon(
 ) -> Result<f64> {
     let n = matrix.rows();
     if distances.len() != n * n {
-        let (expected, found) = (format!("({n}, {n})"), format!("{} entries", distances.len()));
-        return Err(Error::Shape { name: "metric", expected, found });
+        return Err(Error::shape("metric", format_args!("({n}, {n})"), format_args!("{} entries", distances.len())));
     }
     parallel::run(threads, n as u64, monitor, |progress| {
         let level = |h: usize| {
@@ -184,9 +183,7 @@ pub fn delta(
     threads: usize,
     monitor: &mut dyn Monitor,
 ) -> Result<f64> {
-    if !(0.0..=f64::INFINITY).contains(&epsilon) {
-        return Err(Error::Domain { name: "epsilon", value: epsilon.to_string(), requirement: "at least 0" });
-    }
+    Error::require((0.0..=f64::INFINITY).contains(&epsilon), "epsilon", epsilon, "at least 0")?;
     let factor = epsilon.exp();
     over_edges(matrix, graph, threads, monitor, |h, l| excess(h, l, factor).min(1.0))
 }
@@ -222,9 +219,7 @@ pub fn renyi(
     threads: usize,
     monitor: &mut dyn Monitor,
 ) -> Result<f64> {
-    if !(0.0..=f64::INFINITY).contains(&alpha) {
-        return Err(Error::Domain { name: "alpha", value: alpha.to_string(), requirement: "at least 0" });
-    }
+    Error::require((0.0..=f64::INFINITY).contains(&alpha), "alpha", alpha, "at least 0")?;
     if alpha == f64::INFINITY {
         return epsilon(matrix, graph, threads, monitor);
     }

@@ -16,9 +16,7 @@ use std::f64::consts::LN_2;
 /// # Errors
 /// [`Error::Domain`] unless `alpha` is at least 0.
 pub fn renyi_entropy(probabilities: &[f64], alpha: f64) -> Result<f64> {
-    if !(0.0..=f64::INFINITY).contains(&alpha) {
-        return Err(Error::Domain { name: "alpha", value: alpha.to_string(), requirement: "at least 0" });
-    }
+    Error::require((0.0..=f64::INFINITY).contains(&alpha), "alpha", alpha, "at least 0")?;
     let support = || probabilities.iter().copied().filter(|&p| p > 0.0);
     let nats = if alpha == 0.0 {
         (support().count() as f64).ln()

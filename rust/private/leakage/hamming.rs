@@ -84,7 +84,7 @@ pub fn average_hamming(
     let words = u32::try_from(length).ok().and_then(|length| alphabet.checked_pow(length));
     if words != Some(n) || matrix.cols() != n || output.len() != n * n {
         let expected = words.map_or("too large".to_string(), |words| format!("({words}, {words})"));
-        return Err(Error::Shape { name: "matrix", expected, found: format!("({n}, {})", matrix.cols()) });
+        return Err(Error::shape("matrix", expected, format_args!("({n}, {})", matrix.cols())));
     }
     // With one letter there is one word, however long.
     let words = SplitWords::new(if alphabet == 1 { 0 } else { length }, alphabet);

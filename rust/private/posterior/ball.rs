@@ -53,20 +53,11 @@ impl BallNormal {
     /// [`Error::Domain`] for a radius or an eigenvalue that is not positive and finite, or a mean that is not finite;
     /// [`Error::Shape`] for as many means as there are not eigenvalues.
     pub fn new(eigenvalues: &[f64], means: &[f64], radius: f64) -> Result<Self> {
-        if eigenvalues.len() != means.len() {
-            let (expected, found) = (format!("({},)", eigenvalues.len()), format!("({},)", means.len()));
-            return Err(Error::Shape { name: "means", expected, found });
-        }
-        let positive = |name, value: f64| {
-            let sound = value > 0.0 && value.is_finite();
-            let error = || Error::Domain { name, value: value.to_string(), requirement: "positive and finite" };
-            if sound { Ok(()) } else { Err(error()) }
-        };
-        positive("radius", radius)?;
-        eigenvalues.iter().try_for_each(|&value| positive("eigenvalues", value))?;
-        if let Some(bad) = means.iter().find(|mean| !mean.is_finite()) {
-            return Err(Error::Domain { name: "means", value: bad.to_string(), requirement: "finite" });
-        }
+        Error::require_shape("means", [eigenvalues.len()], [means.len()])?;
+        let positive = |value: f64| value > 0.0 && value.is_finite();
+        Error::require(positive(radius), "radius", radius, "positive and finite")?;
+        Error::require_all(eigenvalues, positive, "eigenvalues", "positive and finite")?;
+        Error::require_all(means, f64::is_finite, "means", "finite")?;
         let square = radius * radius;
         let excess = |nu: f64| {
             let term = |(l, m): (&f64, &f64)| 1.0 / (l + nu) + (l * m / (l + nu)).powi(2);
@@ -129,11 +120,8 @@ impl BallNormal {
     /// [`Error::Shape`] unless `rows` holds whole rows; whatever the monitor returned.
     pub fn draw_rows(&self, rows: &mut [f64], source: &mut impl Source, monitor: &mut dyn Monitor) -> Result<u64> {
         let width = self.order.len();
-        if width == 0 || !rows.len().is_multiple_of(width) {
-            let expected = format!("(rows, {width})");
-            return Err(Error::Shape { name: "rows", expected, found: format!("({},)", rows.len()) });
-        }
-        let (total, mut proposals, mut told) = ((rows.len() / width) as u64, 0, 0);
+        let total = Error::require_rows("rows", width, rows.len())? as u64;
+        let (mut proposals, mut told) = (0, 0);
         for (place, row) in rows.chunks_exact_mut(width).enumerate() {
             proposals += self.draw(row, source);
             if proposals - told > 1 << 16 {

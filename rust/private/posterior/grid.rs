@@ -56,16 +56,10 @@ impl ParameterGrid {
             Coordinate::Logit { half } => (2.0 * half, 1.0),
             Coordinate::Log { upper, width } => (width, upper),
         };
-        if !(width > 0.0 && width < 700.0) {
-            return Err(Error::Domain { name: "width", value: width.to_string(), requirement: "in (0, 700)" });
-        }
-        if !(upper > 0.0 && upper.is_finite()) {
-            return Err(Error::Domain { name: "upper", value: upper.to_string(), requirement: "positive and finite" });
-        }
-        if !(points.is_power_of_two() && (2..=MAX_POINTS).contains(&points)) {
-            let requirement = "a power of two between 2 and 2^20";
-            return Err(Error::Domain { name: "points", value: points.to_string(), requirement });
-        }
+        Error::require(width > 0.0 && width < 700.0, "width", width, "in (0, 700)")?;
+        Error::require(upper > 0.0 && upper.is_finite(), "upper", upper, "positive and finite")?;
+        let sound = points.is_power_of_two() && (2..=MAX_POINTS).contains(&points);
+        Error::require(sound, "points", points, "a power of two between 2 and 2^20")?;
         let m = points as f64;
         let mut grid = Self { coordinate, first: vec![], second: vec![], parameters: vec![] };
         for i in 0..points {
@@ -168,10 +162,7 @@ impl ParameterGrid {
 
 fn check(x: f64, y: f64) -> Result<()> {
     for value in [x, y] {
-        if !(0.0..2f64.powi(62)).contains(&value) {
-            let requirement = "at least 0 and below 2^62";
-            return Err(Error::Domain { name: "statistics", value: value.to_string(), requirement });
-        }
+        Error::require((0.0..2f64.powi(62)).contains(&value), "statistics", value, "at least 0 and below 2^62")?;
     }
     Ok(())
 }

@@ -25,10 +25,7 @@ impl InfinityNoise {
     /// # Errors
     /// [`Error::Domain`] for a decay out of range, or a dimension above 2^20.
     pub fn new(numerator: u64, denominator: u64, dimension: usize) -> Result<Self> {
-        if dimension > 1 << 20 {
-            let requirement = "at most 2^20";
-            return Err(Error::Domain { name: "dimension", value: dimension.to_string(), requirement });
-        }
+        Error::require(dimension <= 1 << 20, "dimension", dimension, "at most 2^20")?;
         Ok(Self { geometric: GeometricNoise::new(Decay::Exponential { numerator, denominator })?, dimension })
     }
 
@@ -66,11 +63,8 @@ impl InfinityNoise {
     /// # Errors
     /// [`Error::Shape`] unless `rows` holds whole rows; as [`InfinityNoise::draw`]; whatever the monitor returned.
     pub fn add(&self, rows: &mut [i64], source: &mut impl Source, monitor: &mut dyn Monitor) -> Result<()> {
-        if self.dimension == 0 || !rows.len().is_multiple_of(self.dimension) {
-            let expected = format!("(rows, {})", self.dimension);
-            return Err(Error::Shape { name: "rows", expected, found: format!("({},)", rows.len()) });
-        }
-        let (mut noise, total) = (vec![0; self.dimension], (rows.len() / self.dimension) as u64);
+        let total = Error::require_rows("rows", self.dimension, rows.len())? as u64;
+        let mut noise = vec![0; self.dimension];
         for (place, row) in rows.chunks_exact_mut(self.dimension).enumerate() {
             if place % 1024 == 1023 {
                 monitor.tick(place as u64, total)?;

@@ -114,10 +114,7 @@ impl ConjugateLaw {
 /// [`Error::Domain`] unless the statistics of both are at least zero and finite.
 pub fn replace_epsilon(coordinate: Coordinate, (x, y): (f64, f64), step: (f64, f64)) -> Result<f64> {
     let sound = [x, y, x + step.0, y + step.1].iter().all(|&value| (0.0..1e300).contains(&value));
-    if !sound {
-        let requirement = "at least 0 and finite, with the step too";
-        return Err(Error::Domain { name: "statistics", value: format!("({x}, {y})"), requirement });
-    }
+    Error::require(sound, "statistics", format_args!("({x}, {y})"), "at least 0 and finite, with the step too")?;
     let law = ConjugateLaw { coordinate, x, y };
     let ratio = law.log_ratio(step.0, step.1);
     let (low, high) = law.ends();

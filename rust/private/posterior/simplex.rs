@@ -44,16 +44,11 @@ impl TrimmedDirichlet {
     /// [`Error::Domain`] unless `0 < trim < 1/K`, the parameters are positive and finite and the resolution is in 1..=2^12.
     pub fn new(alphas: &[f64], trim: f64, resolution: usize) -> Result<Self> {
         let categories = alphas.len();
-        if !(trim > 0.0 && trim * (categories as f64) < 1.0) {
-            return Err(Error::Domain { name: "trim", value: trim.to_string(), requirement: "in (0, 1/K)" });
-        }
-        if let Some(bad) = alphas.iter().find(|&&alpha| !(alpha > 0.0 && alpha.is_finite())) {
-            return Err(Error::Domain { name: "alphas", value: bad.to_string(), requirement: "positive and finite" });
-        }
-        if categories < 2 || !(1..=MAX_RESOLUTION).contains(&resolution) {
-            let requirement = "two or more parameters, on a lattice of 1 to 2^12 steps";
-            return Err(Error::Domain { name: "alphas", value: format!("{categories}, {resolution}"), requirement });
-        }
+        Error::require(trim > 0.0 && trim * (categories as f64) < 1.0, "trim", trim, "in (0, 1/K)")?;
+        Error::require_all(alphas, |alpha| alpha > 0.0 && alpha.is_finite(), "alphas", "positive and finite")?;
+        let sound = categories >= 2 && (1..=MAX_RESOLUTION).contains(&resolution);
+        let requirement = "two or more parameters, on a lattice of 1 to 2^12 steps";
+        Error::require(sound, "alphas", format_args!("{categories}, {resolution}"), requirement)?;
         let room = 1.0 - categories as f64 * trim;
         let values: Vec<f64> = (0..=resolution).map(|j| trim + room * (j as f64 / resolution as f64)).collect();
         let logs: Vec<f64> = values.iter().map(|&value| libm::log(value)).collect();

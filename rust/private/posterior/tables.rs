@@ -62,7 +62,7 @@ impl BitColumns {
     /// # Errors
     /// [`Error::Shape`] unless `data` holds whole rows; whatever the monitor returned.
     pub fn pack<T: Code>(data: &[T], width: usize, monitor: &mut dyn Monitor) -> Result<Self> {
-        let rows = whole_rows(data.len(), width)?;
+        let rows = Error::require_rows("data", width, data.len())?;
         let mut columns = vec![vec![0; rows.div_ceil(64)]; width];
         for (batch, part) in data.chunks(BATCH * width).enumerate() {
             monitor.tick((batch * BATCH) as u64, rows as u64)?;
@@ -143,22 +143,8 @@ fn conjunctions(columns: &[&[u64]]) -> Vec<i64> {
 }
 
 fn check_family(family: &[usize], width: usize) -> Result<()> {
-    if let Some(&column) = family.iter().find(|&&column| column >= width) {
-        return Err(Error::Domain { name: "family", value: column.to_string(), requirement: "columns of the data" });
-    }
-    if family.len() > 25 {
-        let requirement = "of at most 25 columns";
-        return Err(Error::Domain { name: "family", value: family.len().to_string(), requirement });
-    }
-    Ok(())
-}
-
-fn whole_rows(length: usize, width: usize) -> Result<usize> {
-    if width == 0 || !length.is_multiple_of(width) {
-        let found = format!("({length},)");
-        return Err(Error::Shape { name: "data", expected: format!("(rows, {width})"), found });
-    }
-    Ok(length / width)
+    Error::require_all(family, |column| column < width, "family", "columns of the data")?;
+    Error::require(family.len() <= 25, "family", family.len(), "of at most 25 columns")
 }
 
 /// The tables of families of columns with any numbers of categories, from row-major data; the last column of a family is fastest.
@@ -172,10 +158,8 @@ pub fn count_families<T: Code>(
     monitor: &mut dyn Monitor,
 ) -> Result<Vec<Vec<i64>>> {
     let width = categories.len();
-    let rows = whole_rows(data.len(), width)?;
-    if let Some(none) = categories.iter().find(|&&number| number == 0) {
-        return Err(Error::Domain { name: "cardinalities", value: none.to_string(), requirement: "at least 1" });
-    }
+    let rows = Error::require_rows("data", width, data.len())?;
+    Error::require_all(categories, |number| number > 0, "cardinalities", "at least 1")?;
     let mut tables = Vec::with_capacity(families.len());
     for family in families {
         check_family(family, width)?;

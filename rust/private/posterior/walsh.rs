@@ -58,16 +58,12 @@ fn far(values: &mut [i64]) {
 /// [`Error::Shape`] for another length; [`Error::Domain`] for values so large that a sum might not fit.
 pub fn transform(values: &mut [i64]) -> Result<()> {
     if !values.len().is_power_of_two() {
-        let expected = "(2^w,)".into();
-        return Err(Error::Shape { name: "values", expected, found: format!("({},)", values.len()) });
+        return Err(Error::shape("values", "(2^w,)", format_args!("({},)", values.len())));
     }
     let largest = values.iter().fold(0, |all, value| all | value.unsigned_abs());
     if u128::from(largest) * values.len() as u128 >= 1 << 63 {
         let total: u128 = values.iter().map(|value| u128::from(value.unsigned_abs())).sum();
-        if total >= 1 << 63 {
-            let requirement = "numbers whose absolute values sum to less than 2^63";
-            return Err(Error::Domain { name: "values", value: total.to_string(), requirement });
-        }
+        Error::require(total < 1 << 63, "values", total, "numbers whose absolute values sum to less than 2^63")?;
     }
     at_level!(level(), far(values));
     Ok(())
@@ -78,15 +74,11 @@ pub fn transform(values: &mut [i64]) -> Result<()> {
 /// # Errors
 /// [`Error::Domain`] for too many bits or a mask beyond them.
 pub fn parity_sensitivity(masks: &[u64], bits: u32) -> Result<u64> {
-    if bits > 24 {
-        return Err(Error::Domain { name: "bits", value: bits.to_string(), requirement: "at most 24" });
-    }
+    Error::require(bits <= 24, "bits", bits, "at most 24")?;
     let mut indicator = vec![0; 1 << bits];
     for &mask in masks {
-        let Some(cell) = indicator.get_mut(mask as usize) else {
-            return Err(Error::Domain { name: "masks", value: mask.to_string(), requirement: "below 2^bits" });
-        };
-        *cell = 1;
+        let cell = indicator.get_mut(mask as usize);
+        *cell.ok_or_else(|| Error::domain("masks", mask, "below 2^bits"))? = 1;
     }
     let size: i64 = indicator.iter().sum();
     transform(&mut indicator)?;

@@ -282,21 +282,17 @@ fn approximate_ratio(epsilon: f64, delta: f64) -> Option<(f64, f64)> {
     })
 }
 
-pub(crate) fn check(name: &'static str, value: f64, sound: bool, requirement: &'static str) -> Result<()> {
-    if sound { Ok(()) } else { Err(Error::Domain { name, value: value.to_string(), requirement }) }
-}
-
 pub(crate) fn check_epsilon(epsilon: f64) -> Result<()> {
-    check("epsilon", epsilon, (0.0..=1e15).contains(&epsilon), "at least 0 and at most 1e15")
+    Error::require((0.0..=1e15).contains(&epsilon), "epsilon", epsilon, "at least 0 and at most 1e15")
 }
 
 fn check_delta(delta: f64) -> Result<()> {
-    check("delta", delta, delta > 0.0 && delta < 1.0, "in (0, 1)")
+    Error::require(delta > 0.0 && delta < 1.0, "delta", delta, "in (0, 1)")
 }
 
 /// Checks that a sensitivity or a sigma is positive and finite.
 fn check_positive(name: &'static str, value: f64) -> Result<()> {
-    check(name, value, value > 0.0 && value.is_finite(), "positive and finite")
+    Error::require(value > 0.0 && value.is_finite(), name, value, "positive and finite")
 }
 
 /// The least sigma for which Gaussian noise on a value of this L2 sensitivity is (epsilon, delta)-private, rounded upwards.
@@ -310,7 +306,7 @@ pub fn gaussian_sigma(epsilon: f64, delta: f64, sensitivity: f64) -> Result<f64>
     let sigma = sensitivity / ratio(epsilon, delta);
     // Below the normal doubles a quotient errs by more than its ulp.
     let sigma = if sigma < f64::MIN_POSITIVE { sigma.next_up() } else { sigma };
-    check("delta", delta, sigma.is_finite(), "large enough for a finite sigma")?;
+    Error::require(sigma.is_finite(), "delta", delta, "large enough for a finite sigma")?;
     Ok(sigma)
 }
 
@@ -334,7 +330,7 @@ pub fn gaussian_epsilon(delta: f64, sigma: f64, sensitivity: f64) -> Result<f64>
     check_positive("sigma", sigma)?;
     check_positive("sensitivity", sensitivity)?;
     let u = (sensitivity / sigma).next_up();
-    check("sensitivity", sensitivity, u <= 1e7, "at most 1e7 sigma")?;
+    Error::require(u <= 1e7, "sensitivity", sensitivity, "at most 1e7 sigma")?;
     if profile_upwards(0.0, u) <= delta {
         return Ok(0.0);
     }

@@ -75,13 +75,7 @@ impl<W: Weights> Choice<W> {
         let m = weights.len();
         let mut sums: Vec<f64> = (0..m).map(|i| weights.exponent(i)).collect();
         let least = sums.iter().copied().fold(f64::INFINITY, f64::min);
-        if !least.is_finite() {
-            return Err(Error::Domain {
-                name: "weights",
-                value: least.to_string(),
-                requirement: "some finite numbers",
-            });
-        }
+        Error::require(least.is_finite(), "weights", least, "some finite numbers")?;
         // What rounding does to the exponents, and to the gaps and the exponentials (two units in the last place).
         let error = sums.iter().enumerate().fold(0.0f64, |most, (i, &exponent)| {
             let own = weights.error(i);
@@ -267,14 +261,8 @@ pub fn choose(
     source: &mut impl Source,
     monitor: &mut dyn crate::monitor::Monitor,
 ) -> Result<Vec<i64>> {
-    if options == 0 || !scores.len().is_multiple_of(options) {
-        let expected = format!("(rows, {options})");
-        return Err(Error::Shape { name: "scores", expected, found: format!("({},)", scores.len()) });
-    }
-    if denominator == 0 {
-        return Err(Error::Domain { name: "denominator", value: "0".into(), requirement: "positive" });
-    }
-    let rows = (scores.len() / options) as u64;
+    let rows = Error::require_rows("scores", options, scores.len())? as u64;
+    Error::require(denominator > 0, "denominator", "0", "positive")?;
     scores
         .chunks_exact(options)
         .enumerate()

@@ -191,9 +191,7 @@ impl Losses {
     /// # Errors
     /// [`Error::Domain`] for a negative or infinite `u`; [`Error::TooLarge`] if the law has too many atoms.
     pub fn new(parts: &[(Pair, u64)], u: f64) -> Result<Self> {
-        if !(u >= 0.0 && u.is_finite()) {
-            return Err(Error::Domain { name: "ratio", value: u.to_string(), requirement: "at least 0 and finite" });
-        }
+        Error::require(u >= 0.0 && u.is_finite(), "ratio", u, "at least 0 and finite")?;
         let mut laws = Vec::with_capacity(parts.len());
         for (pair, times) in parts.iter().filter(|part| part.1 > 0) {
             laws.push(match pair {
@@ -252,8 +250,7 @@ impl Losses {
     /// # Errors
     /// [`Error::Domain`] unless `0 <= delta < 1`, if no epsilon has this delta, or as [`gaussian_epsilon`].
     pub fn epsilon(&self, delta: f64) -> Result<f64> {
-        let none =
-            || Error::Domain { name: "delta", value: delta.to_string(), requirement: "one that some epsilon has" };
+        let none = || Error::domain("delta", delta, "one that some epsilon has");
         let sure = delta > 0.0 || (self.u == 0.0 && self.law.infinite == 0.0);
         if !((0.0..1.0).contains(&delta) && sure && self.law.infinite * (1.0 + ULP * self.error) <= delta) {
             return Err(none());
@@ -391,10 +388,7 @@ fn gridded(laws: &[LossLaw]) -> LossLaw {
 /// # Errors
 /// [`Error::Domain`] as for the Gaussian mechanism alone, and unless `0 <= alongside < epsilon`.
 pub fn gaussian_sigma_alongside(epsilon: f64, delta: f64, sensitivity: f64, alongside: f64) -> Result<f64> {
-    if !(alongside >= 0.0 && alongside < epsilon) {
-        let requirement = "at least 0 and below `epsilon`";
-        return Err(Error::Domain { name: "alongside", value: alongside.to_string(), requirement });
-    }
+    Error::require(alongside >= 0.0 && alongside < epsilon, "alongside", alongside, "at least 0 and below `epsilon`")?;
     // Adding both losses in the worst case is enough; no release beside it is not.
     let mut above = gaussian_sigma(epsilon - alongside, delta, 1.0)?;
     let pair = [(Pair::Response(alongside), 1)];

@@ -5,8 +5,8 @@
 //!
 //! All terms are positive, so nothing cancels. Source: Canonne, Kamath, Steinke (2020), theorem 7, whose two tails do.
 
-use super::calibration::{check, check_epsilon};
-use crate::Result;
+use super::calibration::check_epsilon;
+use crate::{Error, Result};
 use libm::{exp, expm1, sqrt};
 
 /// The distance of the double after one from one, of which margins are multiples: twice what an operation errs by.
@@ -22,9 +22,9 @@ const ULP: f64 = f64::EPSILON;
 /// [`crate::Error::Domain`] unless epsilon is at least 0 and finite, `1e-3 < variance <= 1e10` and `1 <= sensitivity <= 2^40`.
 pub fn discrete_gaussian_delta(epsilon: f64, variance: f64, sensitivity: u64) -> Result<f64> {
     check_epsilon(epsilon)?;
-    check("variance", variance, variance > 1e-3 && variance <= 1e10, "above 1e-3 and at most 1e10")?;
+    Error::require(variance > 1e-3 && variance <= 1e10, "variance", variance, "above 1e-3 and at most 1e10")?;
     let shift = sensitivity as f64;
-    check("sensitivity", shift, (1..=1 << 40).contains(&sensitivity), "between 1 and 2^40")?;
+    Error::require((1..=1 << 40).contains(&sensitivity), "sensitivity", shift, "between 1 and 2^40")?;
     let reach = (40.0 * sqrt(variance)).ceil() + 1.0;
     let log_mass = |y: f64| -y * y / (2.0 * variance);
     let whole = 1.0 + 2.0 * (1..=reach as u64).map(|y| exp(log_mass(y as f64))).sum::<f64>();

@@ -29,10 +29,8 @@ impl RoundedLaplace {
     /// # Errors
     /// [`Error::Domain`] for a scale below one step or beyond what 64-bit noise can carry.
     pub fn new(numerator: u64, denominator: u64) -> Result<Self> {
-        if numerator > denominator {
-            let value = format!("{denominator}/{numerator}");
-            return Err(Error::Domain { name: "scale", value, requirement: "at least one grid step" });
-        }
+        let ratio = format_args!("{denominator}/{numerator}");
+        Error::require(numerator <= denominator, "scale", ratio, "at least one grid step")?;
         Ok(Self { whole: GeometricNoise::new(Decay::Exponential { numerator, denominator })?, numerator, denominator })
     }
 

@@ -73,13 +73,10 @@ pub enum Pair {
     Removed(f64, Box<Pair>),
 }
 
-fn domain(name: &'static str, value: f64, requirement: &'static str) -> Error {
-    Error::Domain { name, value: value.to_string(), requirement }
-}
-
 fn whole(value: f64) -> Result<u64> {
     let sound = value >= 0.0 && value <= 2f64.powi(53) && value.fract() == 0.0;
-    if sound { Ok(value as u64) } else { Err(domain("shift", value, "a whole number of at most 2^53")) }
+    Error::require(sound, "shift", value, "a whole number of at most 2^53")?;
+    Ok(value as u64)
 }
 
 impl Pair {
@@ -89,19 +86,15 @@ impl Pair {
     /// # Errors
     /// [`Error::Domain`] for another name or a parameter outside its domain.
     pub fn named(name: &str, parameters: &[f64]) -> Result<Self> {
-        if let Some(&bad) = parameters.iter().find(|x| !(**x >= 0.0 && x.is_finite())) {
-            return Err(domain("parameters", bad, "at least 0 and finite"));
-        }
+        Error::require_all(parameters, |x| x >= 0.0 && x.is_finite(), "parameters", "at least 0 and finite")?;
         if let Some((way, base)) = name.split_once(' ') {
-            let (&rate, rest) = parameters.split_first().ok_or_else(|| domain("parameters", 0.0, "complete"))?;
-            if !(rate > 0.0 && rate <= 1.0) {
-                return Err(domain("rate", rate, "in (0, 1]"));
-            }
+            let (&rate, rest) = parameters.split_first().ok_or_else(|| Error::domain("parameters", 0, "complete"))?;
+            Error::require(rate > 0.0 && rate <= 1.0, "rate", rate, "in (0, 1]")?;
             let base = Box::new(Self::named(base, rest)?);
             return match way {
                 "added" => Ok(Self::Added(rate, base)),
                 "removed" => Ok(Self::Removed(rate, base)),
-                _ => Err(Error::Domain { name: "kind", value: name.into(), requirement: "a pair of laws" }),
+                _ => Err(Error::domain("kind", name, "a pair of laws")),
             };
         }
         match (name, parameters) {
@@ -116,7 +109,7 @@ impl Pair {
             ("outcomes", flat) if flat.len() % 2 == 0 => {
                 Ok(Self::Outcomes(flat.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()))
             }
-            _ => Err(Error::Domain { name: "kind", value: name.into(), requirement: "a pair of laws" }),
+            _ => Err(Error::domain("kind", name, "a pair of laws")),
         }
     }
 
@@ -148,7 +141,7 @@ impl Pair {
     /// [`Error::TooLarge`] as for [`Self::law`].
     pub fn renyi(&self, order: f64) -> Result<f64> {
         if !(order > 1.0 && order.is_finite()) {
-            return Err(domain("order", order, "above 1 and finite"));
+            return Err(Error::domain("order", order, "above 1 and finite"));
         }
         match self {
             Self::Gaussian(u) => return Ok(0.5 * order * u * u * (1.0 + 4.0 * ULP)),
@@ -189,13 +182,8 @@ impl Pair {
 /// (a - 1) D_a is convex in a, so the chord bounds it. The terms j = 0 and 1 together are 1 - sum of the other binomials.
 fn sampled(rate: f64, base: &Pair, order: f64) -> Result<f64> {
     let (low, high) = (order.floor(), order.ceil());
-    if high > 1e4 {
-        return Err(domain(
-            "order",
-            order,
-            "at most 10000 for a sample of the records: its divergence is a sum of so many terms",
-        ));
-    }
+    let requirement = "at most 10000 for a sample of the records: its divergence is a sum of so many terms";
+    Error::require(high <= 1e4, "order", order, requirement)?;
     let moment = |a: f64| -> Result<f64> {
         if a <= 1.0 {
             return Ok(0.0);

@@ -36,9 +36,7 @@ pub fn add_whole(
     mut noise: impl FnMut() -> Result<i64>,
     monitor: &mut dyn Monitor,
 ) -> Result<()> {
-    if lower > upper {
-        return Err(Error::Domain { name: "lower", value: lower.to_string(), requirement: "at most `upper`" });
-    }
+    Error::require(lower <= upper, "lower", lower, "at most `upper`")?;
     let (lower, upper) = (lower.clamp(-LARGEST, LARGEST), upper.clamp(-LARGEST, LARGEST));
     for_each(values, monitor, |value| {
         // Both fit 63 bits, so their sum fits 64.
@@ -61,10 +59,8 @@ pub fn add_on_grid(
 ) -> Result<()> {
     let inverse = inverse_of_power(step)?;
     let within = (lower.abs().max(upper.abs()) * inverse) <= 2f64.powi(53);
-    if !(lower <= upper && within) {
-        let requirement = "at most `upper`, and both within 2^53 grid steps of zero";
-        return Err(Error::Domain { name: "lower", value: lower.to_string(), requirement });
-    }
+    let requirement = "at most `upper`, and both within 2^53 grid steps of zero";
+    Error::require(lower <= upper && within, "lower", lower, requirement)?;
     for_each(values, monitor, |value| {
         let clipped = value.max(lower).min(upper);
         let steps = (clipped * inverse).round_ties_even() as i64;
@@ -113,11 +109,8 @@ fn cut(steps: f64) -> (i64, u64) {
 fn inverse_of_power(step: f64) -> Result<f64> {
     let power =
         step > 0.0 && step.to_bits() & ((1 << 52) - 1) == 0 && (2f64.powi(-1000)..=2f64.powi(1000)).contains(&step);
-    if power {
-        Ok(1.0 / step)
-    } else {
-        Err(Error::Domain { name: "step", value: step.to_string(), requirement: "a power of two" })
-    }
+    Error::require(power, "step", step, "a power of two")?;
+    Ok(1.0 / step)
 }
 
 #[cfg(test)]

@@ -82,13 +82,8 @@ impl Decay {
                 (0 < numerator && numerator < denominator, format!("{numerator}/{denominator}"))
             }
         };
-        if !(sound && self.exponent() >= MIN_RATE) {
-            return Err(Error::Domain {
-                name: "alpha",
-                value,
-                requirement: "in (0, 1), not below exp(-4096) and not above exp(-2^-52)",
-            });
-        }
+        let requirement = "in (0, 1), not below exp(-4096) and not above exp(-2^-52)";
+        Error::require(sound && self.exponent() >= MIN_RATE, "alpha", value, requirement)?;
         Ok(self)
     }
 
@@ -261,13 +256,9 @@ impl DiscreteGaussian {
     /// # Errors
     /// [`Error::Domain`] unless `0 < variance <= 2^40` with a denominator of at most 2^20.
     pub fn new(numerator: u64, denominator: u64) -> Result<Self> {
-        if !(numerator > 0 && (1..=1 << 20).contains(&denominator) && numerator.div_ceil(denominator) <= 1 << 40) {
-            return Err(Error::Domain {
-                name: "variance",
-                value: format!("{numerator}/{denominator}"),
-                requirement: "positive and at most 2^40, with a denominator of at most 2^20",
-            });
-        }
+        let sound = numerator > 0 && (1..=1 << 20).contains(&denominator) && numerator.div_ceil(denominator) <= 1 << 40;
+        let requirement = "positive and at most 2^40, with a denominator of at most 2^20";
+        Error::require(sound, "variance", format_args!("{numerator}/{denominator}"), requirement)?;
         let scale = (numerator / denominator).isqrt() + 1; // floor(sigma) + 1
         let laplace = GeometricNoise::new(Decay::Exponential { numerator: 1, denominator: scale })?;
         Ok(Self { laplace, scale: scale.into(), numerator: numerator.into(), denominator: denominator.into() })

@@ -95,10 +95,8 @@ impl RoundedNormal {
     /// # Errors
     /// [`Error::Domain`] unless `2^-10 <= deviation < 2^22`.
     pub fn new(deviation: f64) -> Result<Self> {
-        if !(2f64.powi(-10)..2f64.powi(22)).contains(&deviation) {
-            let requirement = "between 2^-10 and 2^22 grid steps";
-            return Err(Error::Domain { name: "sigma", value: deviation.to_string(), requirement });
-        }
+        let sound = (2f64.powi(-10)..2f64.powi(22)).contains(&deviation);
+        Error::require(sound, "sigma", deviation, "between 2^-10 and 2^22 grid steps")?;
         let bits = deviation.to_bits();
         let exponent = (bits >> 52) as i32 - 1075;
         Ok(Self {

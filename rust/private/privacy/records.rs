@@ -44,13 +44,9 @@ fn divided(above: u128, below: u128, inverse: f64) -> (u64, u128) {
 /// returned.
 pub fn clip_records(counts: &mut [i64], width: usize, bound: u64, monitor: &mut dyn Monitor) -> Result<()> {
     if width == 0 || !counts.len().is_multiple_of(width) {
-        let expected = format!("(records, {width})");
-        return Err(Error::Shape { name: "counts", expected, found: format!("({},)", counts.len()) });
+        return Err(Error::shape("counts", format_args!("(records, {width})"), format_args!("({},)", counts.len())));
     }
-    if !(1..=LARGEST).contains(&bound) {
-        let requirement = "between 1 and 2^62";
-        return Err(Error::Domain { name: "bound", value: bound.to_string(), requirement });
-    }
+    Error::require((1..=LARGEST).contains(&bound), "bound", bound, "between 1 and 2^62")?;
     let (total, mut done) = (counts.len() as u64, 0);
     for row in counts.chunks_exact_mut(width) {
         let sum: u128 = row.iter().map(|&count| count.max(0) as u128).sum();

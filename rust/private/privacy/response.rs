@@ -55,7 +55,7 @@ pub fn miss_chance(epsilon: f64, inside: u64, outside: u64) -> Result<u64> {
 
 fn epsilon_error(epsilon: f64) -> Error {
     let requirement = "finite, positive and large enough to be seen in probabilities of 64 bits";
-    Error::Domain { name: "epsilon", value: epsilon.to_string(), requirement }
+    Error::domain("epsilon", epsilon, requirement)
 }
 
 /// ceil(2^64 above e / (base + others e)) for e = exp(-epsilon).
@@ -153,8 +153,8 @@ pub fn encode_unary(
     monitor: &mut dyn Monitor,
 ) -> Result<()> {
     if categories == 0 || Some(rows.len()) != values.len().checked_mul(categories) {
-        let expected = format!("({}, {categories})", values.len());
-        return Err(Error::Shape { name: "rows", expected, found: format!("({},)", rows.len()) });
+        let expected = format_args!("({}, {categories})", values.len());
+        return Err(Error::shape("rows", expected, format_args!("({},)", rows.len())));
     }
     let total = values.len() as u64;
     let batch = NEAR.div_ceil(categories).next_multiple_of(64);
@@ -168,8 +168,7 @@ pub fn encode_unary(
             let mut fair = if one == FAIR { source.bits(64) } else { 0 };
             for (row, &value) in rows.chunks_exact_mut(categories).zip(values) {
                 let Some(bit) = usize::try_from(value).ok().and_then(|value| row.get_mut(value)) else {
-                    let requirement = "a category";
-                    return Err(Error::Domain { name: "x", value: value.to_string(), requirement });
+                    return Err(Error::domain("x", value, "a category"));
                 };
                 *bit = match one {
                     FAIR => (fair & 1) as u8,

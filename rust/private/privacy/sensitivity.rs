@@ -21,9 +21,7 @@ use crate::{Error, Result};
 const ROUNDED: f64 = 1.0 + 1.0 / (1u64 << 40) as f64;
 
 fn positive(name: &'static str, value: f64) -> Result<()> {
-    let requirement = "positive, and between 1e-60 and 1e60";
-    let sound = (1e-60..=1e60).contains(&value);
-    if sound { Ok(()) } else { Err(Error::Domain { name, value: value.to_string(), requirement }) }
+    Error::require((1e-60..=1e60).contains(&value), name, value, "positive, and between 1e-60 and 1e60")
 }
 
 /// The sensitivity of linear-regression statistics, in units of the noise on `x x'`, times 1 + 2^-40 for their rounding.

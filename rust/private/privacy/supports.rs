@@ -61,10 +61,7 @@ pub fn select_subsets(
     source: &mut impl Source,
     monitor: &mut dyn Monitor,
 ) -> Result<()> {
-    if size == 0 || size >= categories {
-        let value = size.to_string();
-        return Err(Error::Domain { name: "size", value, requirement: "between 1 and categories - 1" });
-    }
+    Error::require(size > 0 && size < categories, "size", size, "between 1 and categories - 1")?;
     each(values, categories as u64, categories, rows, monitor, size + categories / 16, |x, row| {
         row.fill(0);
         let hit = source.bits(64) >= miss;
@@ -101,10 +98,9 @@ pub fn hadamard_responses(
     source: &mut impl Source,
     monitor: &mut dyn Monitor,
 ) -> Result<()> {
-    if columns < 2 || !columns.is_power_of_two() || blocks == 0 || blocks.checked_mul(columns).is_none() {
-        let value = format!("{blocks} and {columns}");
-        return Err(Error::Domain { name: "blocks", value, requirement: "at least 1, with a power of two of columns" });
-    }
+    let sound = columns >= 2 && columns.is_power_of_two() && blocks > 0 && blocks.checked_mul(columns).is_some();
+    let found = format_args!("{blocks} and {columns}");
+    Error::require(sound, "blocks", found, "at least 1, with a power of two of columns")?;
     let copied = values.to_vec();
     each(&copied, blocks * (columns - 1), 1, values, monitor, 1, |x, report| {
         let (block, row) = (x / (columns - 1), x % (columns - 1) + 1);
@@ -133,13 +129,8 @@ fn each<T>(
     draws: usize,
     mut write: impl FnMut(u64, &mut [T]),
 ) -> Result<()> {
-    if Some(reports.len()) != values.len().checked_mul(width) {
-        let expected = format!("({}, {width})", values.len());
-        return Err(Error::Shape { name: "reports", expected, found: format!("({},)", reports.len()) });
-    }
-    if let Some(value) = values.iter().find(|&&value| u64::try_from(value).map_or(true, |value| value >= bound)) {
-        return Err(Error::Domain { name: "x", value: value.to_string(), requirement: "a category" });
-    }
+    Error::require_shape("reports", [values.len(), width], [reports.len()])?;
+    Error::require_all(values, |value| u64::try_from(value).is_ok_and(|value| value < bound), "x", "a category")?;
     let (batch, total) = ((BATCH / draws).max(1), values.len() as u64);
     for (place, (values, reports)) in values.chunks(batch).zip(reports.chunks_mut(batch * width)).enumerate() {
         if place > 0 {

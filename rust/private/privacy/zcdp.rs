@@ -44,18 +44,13 @@ fn orders(t: f64) -> (f64, f64, f64, f64) {
     (less, 1.0 + less, log_order, rest)
 }
 
-fn check(name: &'static str, value: f64, sound: bool) -> Result<()> {
-    let requirement = "within its domain";
-    if sound { Ok(()) } else { Err(Error::Domain { name, value: value.to_string(), requirement }) }
-}
-
 /// A delta at epsilon, rounded upwards.
 ///
 /// # Errors
 /// [`Error::Domain`] unless both are at least 0 and finite.
 pub fn zcdp_delta(rho: f64, epsilon: f64) -> Result<f64> {
-    check("rho", rho, rho >= 0.0 && rho.is_finite())?;
-    check("epsilon", epsilon, epsilon >= 0.0 && epsilon.is_finite())?;
+    Error::require(rho >= 0.0 && rho.is_finite(), "rho", rho, "within its domain")?;
+    Error::require(epsilon >= 0.0 && epsilon.is_finite(), "epsilon", epsilon, "within its domain")?;
     if rho == 0.0 {
         return Ok(0.0);
     }
@@ -73,8 +68,8 @@ pub fn zcdp_delta(rho: f64, epsilon: f64) -> Result<f64> {
 /// # Errors
 /// [`Error::Domain`] unless rho is at least 0 and finite and delta in (0, 1).
 pub fn zcdp_epsilon(rho: f64, delta: f64) -> Result<f64> {
-    check("rho", rho, rho >= 0.0 && rho.is_finite())?;
-    check("delta", delta, delta > 0.0 && delta < 1.0)?;
+    Error::require(rho >= 0.0 && rho.is_finite(), "rho", rho, "within its domain")?;
+    Error::require(delta > 0.0 && delta < 1.0, "delta", delta, "within its domain")?;
     if rho == 0.0 {
         return Ok(0.0);
     }

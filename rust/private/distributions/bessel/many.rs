@@ -63,13 +63,9 @@ pub fn draw_many<O: Copy + Into<f64>>(
     counts: &mut [i64],
 ) -> Result<()> {
     for (name, found) in [("arguments", arguments.len()), ("counts", counts.len())] {
-        if found != orders.len() {
-            return Err(Error::Shape { name, expected: format!("({},)", orders.len()), found: format!("({found},)") });
-        }
+        Error::require_shape(name, [orders.len()], [found])?;
     }
-    if first > 1 << 42 {
-        return Err(Error::Domain { name: "first", value: first.to_string(), requirement: "at most 2^42" });
-    }
+    Error::require(first <= 1 << 42, "first", first, "at most 2^42")?;
     check(orders, arguments)?;
     let groups = orders.chunks(BATCH).zip(arguments.chunks(BATCH)).zip(counts.chunks_mut(BATCH));
     with_scratch(|scratch| {
