@@ -6,9 +6,7 @@ use crate::boundary::{compute, raise};
 use numpy::{PyArray1, PyReadwriteArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use quincunx::graphs::Graph;
 use quincunx::leakage::{self, ChannelMatrix, divergence};
-use quincunx::monitor::Monitor;
 
 /// Lower bound, upper bound, the distribution that reaches the lower one, and the number of steps.
 type Capacity<'py> = (f64, f64, Row<'py, f64>, u64);
@@ -64,55 +62,32 @@ pub fn shannon_capacity<'py>(
     Ok((found.lower, found.upper, PyArray1::from_vec(py, found.prior), found.iterations))
 }
 
-/// A level of a channel over the edges of a graph on its inputs.
-fn over_edges(
-    py: Python<'_>,
-    matrix: &LentTable<'_, f64>,
-    edges: &LentTable<'_, i64>,
-    level: impl FnOnce(ChannelMatrix<'_>, &Graph, &mut dyn Monitor) -> quincunx::Result<f64> + Send,
-) -> PyResult<f64> {
-    let matrix = view(py, matrix)?;
-    let graph = arrays::graph(py, matrix.rows(), edges)?;
-    compute(py, None, |monitor| level(matrix, &graph, monitor))
+/// Levels of a channel over the edges of a graph on its inputs, and the core's functions that find them.
+macro_rules! over_edges {
+    ($($(#[$about:meta])* $name:ident($($argument:ident)?) = $level:path;)*) => {$(
+        $(#[$about])*
+        #[pyfunction]
+        pub fn $name(
+            py: Python<'_>,
+            matrix: LentTable<'_, f64>,
+            edges: LentTable<'_, i64>,
+            $($argument: f64,)?
+            threads: usize,
+        ) -> PyResult<f64> {
+            let matrix = view(py, &matrix)?;
+            let graph = arrays::graph(py, matrix.rows(), &edges)?;
+            compute(py, None, |monitor| $level(matrix, &graph, $($argument,)? threads, monitor))
+        }
+    )*};
 }
 
-/// See `quincunx.leakage.Channel.dp_epsilon`.
-#[pyfunction]
-pub fn channel_epsilon(
-    py: Python<'_>,
-    matrix: LentTable<'_, f64>,
-    edges: LentTable<'_, i64>,
-    threads: usize,
-) -> PyResult<f64> {
-    over_edges(py, &matrix, &edges, |channel, graph, monitor| divergence::epsilon(channel, graph, threads, monitor))
-}
-
-/// See `quincunx.leakage.Channel.dp_delta`.
-#[pyfunction]
-pub fn channel_delta(
-    py: Python<'_>,
-    matrix: LentTable<'_, f64>,
-    edges: LentTable<'_, i64>,
-    epsilon: f64,
-    threads: usize,
-) -> PyResult<f64> {
-    over_edges(py, &matrix, &edges, |channel, graph, monitor| {
-        divergence::delta(channel, graph, epsilon, threads, monitor)
-    })
-}
-
-/// See `quincunx.leakage.Channel.renyi_dp`.
-#[pyfunction]
-pub fn channel_renyi(
-    py: Python<'_>,
-    matrix: LentTable<'_, f64>,
-    edges: LentTable<'_, i64>,
-    alpha: f64,
-    threads: usize,
-) -> PyResult<f64> {
-    over_edges(py, &matrix, &edges, |channel, graph, monitor| {
-        divergence::renyi(channel, graph, alpha, threads, monitor)
-    })
+over_edges! {
+    /// See `quincunx.leakage.Channel.dp_epsilon`.
+    channel_epsilon() = divergence::epsilon;
+    /// See `quincunx.leakage.Channel.dp_delta`.
+    channel_delta(epsilon) = divergence::delta;
+    /// See `quincunx.leakage.Channel.renyi_dp`.
+    channel_renyi(alpha) = divergence::renyi;
 }
 
 /// See `quincunx.leakage.Channel.metric_epsilon`.

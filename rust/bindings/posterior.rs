@@ -2,7 +2,7 @@
 
 use crate::arrays::{LentRow, Row};
 use crate::boundary::{compute, raise};
-use crate::privacy::{Seed, copied, drawn, released};
+use crate::privacy::{Seed, copied, drawn, made, of_values, released};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use quincunx::memory;
@@ -78,9 +78,8 @@ pub fn trimmed_dirichlet<'py>(
     size: usize,
     insecure_seed: Seed,
 ) -> PyResult<Row<'py, f64>> {
-    let alphas = copied(&alphas);
-    drawn(py, insecure_seed, |source, monitor| {
-        TrimmedDirichlet::new(&alphas, trim, resolution)?.draw_many(size, source, monitor)
+    made(py, &alphas, insecure_seed, |alphas, source, monitor| {
+        TrimmedDirichlet::new(alphas, trim, resolution)?.draw_many(size, source, monitor)
     })
 }
 
@@ -199,19 +198,7 @@ pub fn parity_sensitivity(py: Python<'_>, masks: Vec<u64>, bits: u32) -> PyResul
     compute(py, None, |_| walsh::parity_sensitivity(&masks, bits))
 }
 
-/// One exact choice in each row of scores.
-#[pyfunction]
-#[pyo3(signature = (scores, options, numerator, denominator, insecure_seed=None))]
-pub fn choose<'py>(
-    py: Python<'py>,
-    scores: LentRow<'py, i64>,
-    options: usize,
-    numerator: u64,
-    denominator: u64,
-    insecure_seed: Seed,
-) -> PyResult<Row<'py, i64>> {
-    let scores = copied(&scores);
-    drawn(py, insecure_seed, |source, monitor| {
-        choice::choose(&scores, options, (numerator, denominator), source, monitor)
-    })
+of_values! {
+    /// One exact choice in each row of scores.
+    made choice::choose(scores: [i64], options: usize, numerator: u64, denominator: u64) -> [i64];
 }

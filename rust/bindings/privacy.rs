@@ -5,7 +5,6 @@ use crate::boundary::{compute, raise};
 use numpy::{Element, IntoPyArray};
 use pyo3::prelude::*;
 use quincunx::Result;
-use quincunx::memory;
 use quincunx::monitor::Monitor;
 use quincunx::privacy::laplace::RoundedLaplace;
 use quincunx::privacy::loss::Pair;
@@ -33,6 +32,17 @@ pub fn drawn<T: Send + Element>(
     Ok(values.into_pyarray(py))
 }
 
+/// What `act` makes of a copy of some values by bits of a fresh generator.
+pub fn made<'py, T: Copy + Send + Sync + Element, U: Send + Element>(
+    py: Python<'py>,
+    values: &LentRow<'py, T>,
+    insecure_seed: Seed,
+    act: impl FnOnce(&[T], &mut Generator, &mut dyn Monitor) -> Result<Vec<U>> + Send,
+) -> PyResult<Row<'py, U>> {
+    let values = copied(values);
+    drawn(py, insecure_seed, |source, monitor| act(&values, source, monitor))
+}
+
 /// A copy of some values after `act` has changed them by bits of a fresh generator.
 pub fn released<'py, T: Copy + Send + Element>(
     py: Python<'py>,
@@ -43,6 +53,40 @@ pub fn released<'py, T: Copy + Send + Element>(
     let mut values = copied(values);
     drawn(py, insecure_seed, |source, monitor| act(&mut values, source, monitor).map(|()| values))
 }
+
+/// Functions of numbers alone, which are those of the core with that name.
+macro_rules! of_numbers {
+    ($($(#[$about:meta])* $place:ident::$name:ident($($argument:ident: $kind:ty),*) -> $found:ty;)*) => {$(
+        $(#[$about])*
+        #[pyfunction]
+        pub fn $name(py: Python<'_>, $($argument: $kind),*) -> PyResult<$found> {
+            result(py, $place::$name($($argument),*))
+        }
+    )*};
+}
+
+/// Functions of an array that draw, which are those of the core with that name: `made` returns another array, `released` changes
+/// a copy.
+macro_rules! of_values {
+    ($($(#[$about:meta])* $way:ident $place:ident::$name:ident(
+        $values:ident: [$of:ty], $($argument:ident: $kind:ty),*
+    ) -> [$found:ty];)*) => {$(
+        $(#[$about])*
+        #[pyfunction]
+        #[pyo3(signature = ($values, $($argument,)* insecure_seed=None))]
+        pub fn $name<'py>(
+            py: Python<'py>,
+            $values: LentRow<'py, $of>,
+            $($argument: $kind,)*
+            insecure_seed: $crate::privacy::Seed,
+        ) -> PyResult<Row<'py, $found>> {
+            $crate::privacy::$way(py, &$values, insecure_seed, |values, source, monitor| {
+                $place::$name(values, $($argument,)* source, monitor)
+            })
+        }
+    )*};
+}
+pub(crate) use of_values;
 
 /// Rows of counts, flat, of a sum of at most `bound` each.
 #[pyfunction]
@@ -168,148 +212,40 @@ fn result<T>(py: Python<'_>, outcome: Result<T>) -> PyResult<T> {
     outcome.map_err(|error| raise(py, error))
 }
 
-/// The chance of a flip, in units of 2^-64.
-#[pyfunction]
-pub fn flip_chance(py: Python<'_>, epsilon: f64) -> PyResult<u64> {
-    result(py, response::flip_chance(epsilon))
+of_numbers! {
+    /// The chance of a flip, in units of 2^-64.
+    response::flip_chance(epsilon: f64) -> u64;
+    /// The chance of a redraw, in units of 2^-64.
+    response::redraw_chance(epsilon: f64, categories: u64) -> u64;
+    /// The chance of a report that does not support the truth, in units of 2^-64.
+    response::miss_chance(epsilon: f64, inside: u64, outside: u64) -> u64;
+    /// The least sigma of the Gaussian mechanism.
+    calibration::gaussian_sigma(epsilon: f64, delta: f64, sensitivity: f64) -> f64;
+    /// The same beside a release of randomized response.
+    composition::gaussian_sigma_alongside(epsilon: f64, delta: f64, sensitivity: f64, alongside: f64) -> f64;
+    /// The delta of the Gaussian mechanism.
+    calibration::gaussian_delta(epsilon: f64, sigma: f64, sensitivity: f64) -> f64;
+    /// The epsilon of the Gaussian mechanism.
+    calibration::gaussian_epsilon(delta: f64, sigma: f64, sensitivity: f64) -> f64;
+    /// The delta of a zero-concentrated guarantee.
+    zcdp::zcdp_delta(rho: f64, epsilon: f64) -> f64;
+    /// The epsilon of a zero-concentrated guarantee.
+    zcdp::zcdp_epsilon(rho: f64, delta: f64) -> f64;
 }
 
-/// The chance of a redraw, in units of 2^-64.
-#[pyfunction]
-pub fn redraw_chance(py: Python<'_>, epsilon: f64, categories: u64) -> PyResult<u64> {
-    result(py, response::redraw_chance(epsilon, categories))
-}
-
-/// Bits, some of them flipped.
-#[pyfunction]
-#[pyo3(signature = (bits, flip, insecure_seed=None))]
-pub fn flip_bits<'py>(
-    py: Python<'py>,
-    bits: LentRow<'py, u8>,
-    flip: u64,
-    insecure_seed: Seed,
-) -> PyResult<Row<'py, u8>> {
-    released(py, &bits, insecure_seed, |bits, source, monitor| response::flip_bits(bits, flip, source, monitor))
-}
-
-/// The chance of a report that does not support the truth, in units of 2^-64.
-#[pyfunction]
-pub fn miss_chance(py: Python<'_>, epsilon: f64, inside: u64, outside: u64) -> PyResult<u64> {
-    result(py, response::miss_chance(epsilon, inside, outside))
-}
-
-/// Hash functions and noisy hashes, flat.
-#[pyfunction]
-#[pyo3(signature = (values, buckets, miss, insecure_seed=None))]
-pub fn hash_categories<'py>(
-    py: Python<'py>,
-    values: LentRow<'py, i64>,
-    buckets: u64,
-    miss: u64,
-    insecure_seed: Seed,
-) -> PyResult<Row<'py, i64>> {
-    let values = copied(&values);
-    drawn(py, insecure_seed, |source, monitor| {
-        let mut reports = memory::filled(0, values.len().saturating_mul(2), "hashes")?;
-        supports::hash_categories(&values, buckets, miss, &mut reports, source, monitor).map(|()| reports)
-    })
-}
-
-/// Noisy subsets as rows of bits, flat.
-#[pyfunction]
-#[pyo3(signature = (values, categories, size, miss, insecure_seed=None))]
-pub fn select_subsets<'py>(
-    py: Python<'py>,
-    values: LentRow<'py, i64>,
-    categories: usize,
-    size: usize,
-    miss: u64,
-    insecure_seed: Seed,
-) -> PyResult<Row<'py, u8>> {
-    let values = copied(&values);
-    drawn(py, insecure_seed, |source, monitor| {
-        let mut rows = memory::filled(0, values.len().saturating_mul(categories), "subsets of categories")?;
-        supports::select_subsets(&values, categories, size, miss, &mut rows, source, monitor).map(|()| rows)
-    })
-}
-
-/// Indices of Hadamard response.
-#[pyfunction]
-#[pyo3(signature = (values, blocks, columns, miss, insecure_seed=None))]
-pub fn hadamard_responses<'py>(
-    py: Python<'py>,
-    values: LentRow<'py, i64>,
-    blocks: u64,
-    columns: u64,
-    miss: u64,
-    insecure_seed: Seed,
-) -> PyResult<Row<'py, i64>> {
-    released(py, &values, insecure_seed, |values, source, monitor| {
-        supports::hadamard_responses(values, blocks, columns, miss, source, monitor)
-    })
-}
-
-/// Categories, some of them drawn anew.
-#[pyfunction]
-#[pyo3(signature = (values, categories, redraw, insecure_seed=None))]
-pub fn redraw_categories<'py>(
-    py: Python<'py>,
-    values: LentRow<'py, i64>,
-    categories: u64,
-    redraw: u64,
-    insecure_seed: Seed,
-) -> PyResult<Row<'py, i64>> {
-    released(py, &values, insecure_seed, |values, source, monitor| {
-        response::redraw_categories(values, categories, redraw, source, monitor)
-    })
-}
-
-/// Noisy one-hot rows, flat.
-#[pyfunction]
-#[pyo3(signature = (values, categories, flip, one, insecure_seed=None))]
-pub fn encode_unary<'py>(
-    py: Python<'py>,
-    values: LentRow<'py, i64>,
-    categories: usize,
-    flip: u64,
-    one: u64,
-    insecure_seed: Seed,
-) -> PyResult<Row<'py, u8>> {
-    let values = copied(&values);
-    drawn(py, insecure_seed, |source, monitor| {
-        let mut rows = memory::filled(0, values.len().saturating_mul(categories), "a unary encoding")?;
-        response::encode_unary(&values, categories, flip, one, &mut rows, source, monitor).map(|()| rows)
-    })
-}
-
-/// The least sigma of the Gaussian mechanism.
-#[pyfunction]
-pub fn gaussian_sigma(py: Python<'_>, epsilon: f64, delta: f64, sensitivity: f64) -> PyResult<f64> {
-    result(py, calibration::gaussian_sigma(epsilon, delta, sensitivity))
-}
-
-/// The same beside a release of randomized response.
-#[pyfunction]
-pub fn gaussian_sigma_alongside(
-    py: Python<'_>,
-    epsilon: f64,
-    delta: f64,
-    sensitivity: f64,
-    alongside: f64,
-) -> PyResult<f64> {
-    result(py, composition::gaussian_sigma_alongside(epsilon, delta, sensitivity, alongside))
-}
-
-/// The delta of the Gaussian mechanism.
-#[pyfunction]
-pub fn gaussian_delta(py: Python<'_>, epsilon: f64, sigma: f64, sensitivity: f64) -> PyResult<f64> {
-    result(py, calibration::gaussian_delta(epsilon, sigma, sensitivity))
-}
-
-/// The epsilon of the Gaussian mechanism.
-#[pyfunction]
-pub fn gaussian_epsilon(py: Python<'_>, delta: f64, sigma: f64, sensitivity: f64) -> PyResult<f64> {
-    result(py, calibration::gaussian_epsilon(delta, sigma, sensitivity))
+of_values! {
+    /// Bits, some of them flipped.
+    released response::flip_bits(bits: [u8], flip: u64) -> [u8];
+    /// Categories, some of them drawn anew.
+    released response::redraw_categories(values: [i64], categories: u64, redraw: u64) -> [i64];
+    /// Noisy one-hot rows, flat.
+    made response::encode_unary(values: [i64], categories: usize, flip: u64, one: u64) -> [u8];
+    /// Hash functions and noisy hashes, flat.
+    made supports::hash_categories(values: [i64], buckets: u64, miss: u64) -> [i64];
+    /// Noisy subsets as rows of bits, flat.
+    made supports::select_subsets(values: [i64], categories: usize, size: usize, miss: u64) -> [u8];
+    /// Indices of Hadamard response.
+    made supports::hadamard_responses(values: [i64], blocks: u64, columns: u64, miss: u64) -> [i64];
 }
 
 /// Parts of a composition: the kind of a pair of laws, its parameters, how often.
@@ -343,18 +279,6 @@ impl PrivacyLosses {
 pub fn renyi_divergence(py: Python<'_>, kind: &str, values: Vec<f64>, order: f64) -> PyResult<f64> {
     let pair = result(py, Pair::named(kind, &values))?;
     compute(py, None, |_| pair.renyi(order))
-}
-
-/// The delta of a zero-concentrated guarantee.
-#[pyfunction]
-pub fn zcdp_delta(py: Python<'_>, rho: f64, epsilon: f64) -> PyResult<f64> {
-    result(py, zcdp::zcdp_delta(rho, epsilon))
-}
-
-/// The epsilon of a zero-concentrated guarantee.
-#[pyfunction]
-pub fn zcdp_epsilon(py: Python<'_>, rho: f64, delta: f64) -> PyResult<f64> {
-    result(py, zcdp::zcdp_epsilon(rho, delta))
 }
 
 /// The delta of the discrete Gaussian mechanism.

@@ -257,7 +257,8 @@ pub fn dyadic(value: f64) -> (BigUint, BigUint) {
 pub fn choose(
     scores: &[i64],
     options: usize,
-    (numerator, denominator): (u64, u64),
+    numerator: u64,
+    denominator: u64,
     source: &mut impl Source,
     monitor: &mut dyn crate::monitor::Monitor,
 ) -> Result<Vec<i64>> {
@@ -419,10 +420,10 @@ mod tests {
     fn nothing_to_choose_from_is_refused() {
         let mut source = Generator::insecure([1, 2]);
         let monitor = &mut crate::monitor::Silent;
-        assert!(choose(&[1, 2, 3], 2, (1, 1), &mut source, monitor).is_err());
-        assert!(choose(&[], 0, (1, 1), &mut source, monitor).is_err());
-        assert!(choose(&[1], 1, (1, 0), &mut source, monitor).is_err());
-        assert_eq!(choose(&[i64::MIN, i64::MAX, i64::MIN], 3, (1, 1), &mut source, monitor), Ok(vec![1]));
+        assert!(choose(&[1, 2, 3], 2, 1, 1, &mut source, monitor).is_err());
+        assert!(choose(&[], 0, 1, 1, &mut source, monitor).is_err());
+        assert!(choose(&[1], 1, 1, 0, &mut source, monitor).is_err());
+        assert_eq!(choose(&[i64::MIN, i64::MAX, i64::MIN], 3, 1, 1, &mut source, monitor), Ok(vec![1]));
         assert!(Choice::new(Doubles(vec![])).is_err());
         assert!(Choice::new(Doubles(vec![f64::NAN])).is_err());
     }

@@ -14,7 +14,7 @@ use super::choice::dyadic;
 use super::source::Source;
 use crate::monitor::Monitor;
 use crate::numeric::interval::Interval;
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 use num_bigint::BigUint;
 
 /// Users between two looks at the monitor, which may have to wait for the interpreter: 10 to 30 ms, as for the bits below.
@@ -137,25 +137,21 @@ pub fn redraw_categories(
     Ok(())
 }
 
-/// Writes the noisy one-hot row of each value into `rows`, one byte 0 or 1 per category: a zero is told as a one with probability
-/// `flip / 2^64`, the one with `one / 2^64`.
+/// The noisy one-hot row of each value, one byte 0 or 1 per category: a zero is told as a one with probability `flip / 2^64`, the
+/// one with `one / 2^64`.
 ///
 /// # Errors
-/// [`Error::Shape`] unless `rows` holds `categories` bytes per value; [`Error::Domain`] for a value that is no category;
-/// whatever the monitor returned.
+/// [`Error::Domain`] for a value that is no category; [`Error::TooLarge`]; whatever the monitor returned.
 pub fn encode_unary(
     values: &[i64],
     categories: usize,
     flip: u64,
     one: u64,
-    rows: &mut [u8],
     source: &mut impl Source,
     monitor: &mut dyn Monitor,
-) -> Result<()> {
-    if categories == 0 || Some(rows.len()) != values.len().checked_mul(categories) {
-        let expected = format_args!("({}, {categories})", values.len());
-        return Err(Error::shape("rows", expected, format_args!("({},)", rows.len())));
-    }
+) -> Result<Vec<u8>> {
+    Error::require(categories > 0, "categories", categories, "at least 1")?;
+    let mut rows = memory::filled(0, values.len().saturating_mul(categories), "a unary encoding")?;
     let total = values.len() as u64;
     let batch = NEAR.div_ceil(categories).next_multiple_of(64);
     for (place, (part, values)) in rows.chunks_mut(batch * categories).zip(values.chunks(batch)).enumerate() {
@@ -179,7 +175,7 @@ pub fn encode_unary(
             }
         }
     }
-    Ok(())
+    Ok(rows)
 }
 
 #[cfg(test)]
@@ -248,9 +244,8 @@ mod tests {
         let flip = flip_chance(1.0).unwrap();
         let q = flip as f64 / 2f64.powi(64);
         let values: Vec<i64> = (0..n as i64).map(|i| i % 3).collect();
-        let mut rows = vec![0; n * k];
         for (one, p) in [(FAIR, 0.5), (flip.wrapping_neg(), 1.0 - q), (3 << 62, 0.75)] {
-            encode_unary(&values, k, flip, one, &mut rows, &mut source, &mut Silent).unwrap();
+            let rows = encode_unary(&values, k, flip, one, &mut source, &mut Silent).unwrap();
             let ones = |category: usize| rows.chunks(k).filter(|row| row[category] == 1).count();
             within(ones(0), n, (p + 2.0 * q) / 3.0, "first category");
             within(ones(6), n, q, "last category");
@@ -269,12 +264,11 @@ mod tests {
     }
 
     #[test]
-    fn wrong_shapes_and_categories_are_refused() {
+    fn wrong_categories_are_refused() {
         let mut source = Generator::insecure([7, 7]);
-        let mut encode = |values: &[i64], rows: usize| {
-            encode_unary(values, 3, 1 << 62, FAIR, &mut vec![0; rows], &mut source, &mut Silent)
-        };
-        assert!(encode(&[0, 1], 6).is_ok() && encode(&[], 0).is_ok());
-        assert!(encode(&[0, 1], 5).is_err() && encode(&[0, 3], 6).is_err() && encode(&[-1], 3).is_err());
+        let mut encode =
+            |values: &[i64], categories| encode_unary(values, categories, 1 << 62, FAIR, &mut source, &mut Silent);
+        assert!(encode(&[0, 1], 3).is_ok_and(|rows| rows.len() == 6) && encode(&[], 3) == Ok(vec![]));
+        assert!(encode(&[0, 3], 3).is_err() && encode(&[-1], 3).is_err() && encode(&[0], 0).is_err());
     }
 }

@@ -20,26 +20,25 @@
 
 use super::source::Source;
 use crate::monitor::Monitor;
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 
 /// The prime of the hash functions; a function is the number `a P + b`.
 pub const PRIME: u64 = (1 << 31) - 1;
 /// Draws between two looks at the monitor: 10 to 30 ms.
 const BATCH: usize = 1 << 20;
 
-/// Writes a hash function and a noisy hash of each value into `reports`, two numbers per value.
+/// A hash function and a noisy hash of each value, two numbers per value.
 ///
 /// # Errors
-/// [`Error::Shape`], [`Error::Domain`] for a value that is no category; whatever the monitor returned.
+/// [`Error::Domain`] for a value that is no category; [`Error::TooLarge`]; whatever the monitor returned.
 pub fn hash_categories(
     values: &[i64],
     buckets: u64,
     miss: u64,
-    reports: &mut [i64],
     source: &mut impl Source,
     monitor: &mut dyn Monitor,
-) -> Result<()> {
-    each(values, PRIME, 2, reports, monitor, 1, |x, report| {
+) -> Result<Vec<i64>> {
+    each(values, PRIME, (2, "hashes"), monitor, 1, |x, report| {
         let function = source.below(PRIME * PRIME);
         let (a, b) = (function / PRIME, function % PRIME);
         let hash = (a * x + b) % PRIME % buckets;
@@ -48,7 +47,7 @@ pub fn hash_categories(
     })
 }
 
-/// Writes a noisy subset of `size` of the `categories` for each value into `rows`, one byte 0 or 1 per category.
+/// A noisy subset of `size` of the `categories` for each value, one byte 0 or 1 per category.
 ///
 /// # Errors
 /// As [`hash_categories`].
@@ -57,13 +56,12 @@ pub fn select_subsets(
     categories: usize,
     size: usize,
     miss: u64,
-    rows: &mut [u8],
     source: &mut impl Source,
     monitor: &mut dyn Monitor,
-) -> Result<()> {
+) -> Result<Vec<u8>> {
     Error::require(size > 0 && size < categories, "size", size, "between 1 and categories - 1")?;
-    each(values, categories as u64, categories, rows, monitor, size + categories / 16, |x, row| {
-        row.fill(0);
+    let reports = (categories, "subsets of categories");
+    each(values, categories as u64, reports, monitor, size + categories / 16, |x, row| {
         let hit = source.bits(64) >= miss;
         subset(row, x, size - usize::from(hit), source);
         row[x as usize] = hit.into();
@@ -85,24 +83,23 @@ fn skip(rank: u64, left_out: u64) -> u64 {
     rank + u64::from(rank >= left_out)
 }
 
-/// Replaces each value by an index of a block and a column of the Hadamard matrix of order `columns`, a power of two. Category
+/// For each value an index of a block and a column of the Hadamard matrix of order `columns`, a power of two. Category
 /// x has the row `x % (columns - 1) + 1` of the block `x / (columns - 1)`.
 ///
 /// # Errors
 /// As [`hash_categories`].
 pub fn hadamard_responses(
-    values: &mut [i64],
+    values: &[i64],
     blocks: u64,
     columns: u64,
     miss: u64,
     source: &mut impl Source,
     monitor: &mut dyn Monitor,
-) -> Result<()> {
+) -> Result<Vec<i64>> {
     let sound = columns >= 2 && columns.is_power_of_two() && blocks > 0 && blocks.checked_mul(columns).is_some();
     let found = format_args!("{blocks} and {columns}");
     Error::require(sound, "blocks", found, "at least 1, with a power of two of columns")?;
-    let copied = values.to_vec();
-    each(&copied, blocks * (columns - 1), 1, values, monitor, 1, |x, report| {
+    each(values, blocks * (columns - 1), (1, "responses"), monitor, 1, |x, report| {
         let (block, row) = (x / (columns - 1), x % (columns - 1) + 1);
         let miss = source.bits(64) < miss;
         // Those without are half of the own block, and all of the others.
@@ -119,17 +116,16 @@ pub fn hadamard_responses(
     })
 }
 
-/// Writes a report of `width` for each value below `bound`, which takes about `draws` draws.
-fn each<T>(
+/// A report of some width for each value below `bound`, zeros before it is written, which takes about `draws` draws.
+fn each<T: Clone + Default>(
     values: &[i64],
     bound: u64,
-    width: usize,
-    reports: &mut [T],
+    (width, what): (usize, &'static str),
     monitor: &mut dyn Monitor,
     draws: usize,
     mut write: impl FnMut(u64, &mut [T]),
-) -> Result<()> {
-    Error::require_shape("reports", [values.len(), width], [reports.len()])?;
+) -> Result<Vec<T>> {
+    let mut reports = memory::filled(T::default(), values.len().saturating_mul(width), what)?;
     Error::require_all(values, |value| u64::try_from(value).is_ok_and(|value| value < bound), "x", "a category")?;
     let (batch, total) = ((BATCH / draws).max(1), values.len() as u64);
     for (place, (values, reports)) in values.chunks(batch).zip(reports.chunks_mut(batch * width)).enumerate() {
@@ -138,7 +134,7 @@ fn each<T>(
         }
         values.iter().zip(reports.chunks_exact_mut(width)).for_each(|(&value, report)| write(value as u64, report));
     }
-    Ok(())
+    Ok(reports)
 }
 
 #[cfg(test)]
@@ -169,20 +165,17 @@ mod tests {
         let mut source = Generator::insecure([7, 7]);
         let values: Vec<i64> = (0..14).cycle().take(1400).collect();
         for (miss, supported) in [(0, true), (u64::MAX, false)] {
-            let mut reports = vec![0; 2800];
-            hash_categories(&values, 5, miss, &mut reports, &mut source, &mut Silent).unwrap();
+            let reports = hash_categories(&values, 5, miss, &mut source, &mut Silent).unwrap();
             for (report, &x) in reports.chunks(2).zip(&values) {
                 let (a, b) = (report[0] as u64 / PRIME, report[0] as u64 % PRIME);
                 assert_eq!((a * x as u64 + b) % PRIME % 5 == report[1] as u64, supported);
                 assert!((0..5).contains(&report[1]));
             }
-            let mut rows = vec![0; 14 * 1400];
-            select_subsets(&values, 14, 3, miss, &mut rows, &mut source, &mut Silent).unwrap();
+            let rows = select_subsets(&values, 14, 3, miss, &mut source, &mut Silent).unwrap();
             for (row, &x) in rows.chunks(14).zip(&values) {
                 assert_eq!((row[x as usize] == 1, row.iter().sum::<u8>()), (supported, 3));
             }
-            let mut reports = values.clone();
-            hadamard_responses(&mut reports, 2, 8, miss, &mut source, &mut Silent).unwrap();
+            let reports = hadamard_responses(&values, 2, 8, miss, &mut source, &mut Silent).unwrap();
             for (&report, &x) in reports.iter().zip(&values) {
                 let even = ((report % 8) & (x % 7 + 1)).count_ones() % 2 == 0;
                 assert!((0..16).contains(&report));
@@ -192,16 +185,14 @@ mod tests {
     }
 
     #[test]
-    fn wrong_shapes_sizes_and_categories_are_refused() {
+    fn wrong_sizes_and_categories_are_refused() {
         let mut source = Generator::insecure([7, 7]);
-        let mut select = |values: &[i64], size: usize, rows: usize| {
-            select_subsets(values, 3, size, 1, &mut vec![0; rows], &mut source, &mut Silent)
-        };
-        assert!(select(&[0, 2], 1, 6).is_ok() && select(&[], 2, 0).is_ok());
-        assert!(select(&[0], 1, 2).is_err() && select(&[3], 1, 3).is_err() && select(&[-1], 1, 3).is_err());
-        assert!(select(&[0], 0, 3).is_err() && select(&[0], 3, 3).is_err());
+        let mut select = |values: &[i64], size| select_subsets(values, 3, size, 1, &mut source, &mut Silent);
+        assert!(select(&[0, 2], 1).is_ok_and(|rows| rows.len() == 6) && select(&[], 2) == Ok(vec![]));
+        assert!(select(&[3], 1).is_err() && select(&[-1], 1).is_err());
+        assert!(select(&[0], 0).is_err() && select(&[0], 3).is_err());
         let mut respond =
-            |x: i64, blocks, columns| hadamard_responses(&mut [x], blocks, columns, 1, &mut source, &mut Silent);
+            |x: i64, blocks, columns| hadamard_responses(&[x], blocks, columns, 1, &mut source, &mut Silent);
         assert!(respond(5, 2, 4).is_ok() && respond(6, 2, 4).is_err());
         assert!(respond(0, 0, 4).is_err() && respond(0, 1, 3).is_err() && respond(0, 1, 0).is_err());
     }
