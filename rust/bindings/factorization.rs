@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use quincunx::factorization::coordinate_ascent::{Augmentation, Gammas};
 use quincunx::factorization::dispersion::{Dispersion, DispersionAxis};
-use quincunx::factorization::factor_matrix::FactorMatrix;
+use quincunx::factorization::factor_matrix::{FactorMatrix, padded, unpadded};
 use quincunx::factorization::gibbs::{Method, Tally};
 use quincunx::factorization::hyperpriors::Rates;
 use quincunx::factorization::model::{Model, STRUCTURES};
@@ -47,23 +47,9 @@ fn matrices(py: Python<'_>, given: &[LentTable<'_, f64>]) -> PyResult<Vec<Factor
     given.iter().map(matrix).collect()
 }
 
-/// Rows of components with their padding.
-fn padded<T: Copy + Default>(packed: &[T], width: usize, stride: usize) -> Vec<T> {
-    let mut found = vec![T::default(); packed.len() / width.max(1) * stride];
-    for (row, packed) in found.chunks_exact_mut(stride.max(1)).zip(packed.chunks_exact(width.max(1))) {
-        row[..width].copy_from_slice(packed);
-    }
-    found
-}
-
-/// The same without their padding, as an array.
-fn unpadded<'py, T: Copy + Element>(
-    py: Python<'py>,
-    padded: &[T],
-    width: usize,
-    stride: usize,
-) -> PyResult<Table<'py, T>> {
-    let packed: Vec<_> = padded.chunks_exact(stride.max(1)).flat_map(|row| &row[..width]).copied().collect();
+/// An array of rows of components, given with their padding.
+fn table<'py, T: Copy + Element>(py: Python<'py>, padded: &[T], width: usize) -> PyResult<Table<'py, T>> {
+    let packed = unpadded(padded, width);
     let rows = packed.len() / width.max(1);
     PyArray1::from_vec(py, packed).reshape([rows, width])
 }
@@ -340,9 +326,8 @@ impl GibbsChain {
     ) -> PyResult<Bound<'py, PyList>> {
         let tally = compute(py, None, |monitor| self.chain.tally(first_row..last_row, threads, monitor))?;
         let array = |(part, (rows, width)): (&Vec<u64>, (usize, usize))| {
-            let stride = part.len() / rows.max(1);
-            let packed = part.chunks_exact(stride.max(1)).flat_map(|row| &row[..width]).map(|&count| count as i64);
-            PyArray1::from_vec(py, packed.collect()).reshape([rows, width])
+            let counts = unpadded(part, width).into_iter().map(|count| count as i64).collect();
+            PyArray1::from_vec(py, counts).reshape([rows, width])
         };
         let shapes = self.chain.model().tally_shapes();
         PyList::new(py, tally.parts.iter().zip(shapes).map(array).collect::<PyResult<Vec<_>>>()?)
@@ -360,17 +345,17 @@ impl GibbsChain {
         threads: usize,
     ) -> PyResult<(Table<'py, u64>, Table<'py, i64>)> {
         let right = matrices(py, &[right])?.remove(0);
-        let FactorMatrix { width, stride, .. } = right;
+        let width = right.width;
         let tally = compute(py, None, |monitor| self.chain.shard_sweep(right, threads, monitor))?;
         let sums = PyArray1::from_vec(py, self.chain.factors()[0].exact_sums()).reshape([width, LIMBS])?;
-        Ok((unpadded(py, &tally, width, stride)?, sums))
+        Ok((table(py, &tally, width)?, sums))
     }
 
     fn held_exposures<'py>(&self, py: Python<'py>, sums: LentRow<'_, f64>) -> PyResult<Table<'py, f64>> {
-        let FactorMatrix { width, stride, .. } = self.chain.factors()[1];
-        let whole = padded(sums.as_slice()?, width, stride);
+        let width = self.chain.factors()[1].width;
+        let whole = padded(sums.as_slice()?, width);
         let held = compute(py, None, |_| Ok(self.chain.held_exposures(&whole)))?;
-        unpadded(py, &held, width, stride)
+        table(py, &held, width)
     }
 
     fn exact_likelihood<'py>(
@@ -393,9 +378,9 @@ impl GibbsChain {
         held: LentTable<'_, f64>,
         threads: usize,
     ) -> PyResult<f64> {
-        let FactorMatrix { width, stride, .. } = self.chain.factors()[1];
-        let (tally, held) = (padded(tally.as_slice()?, width, stride), padded(held.as_slice()?, width, stride));
-        let sums = padded(sums.as_slice()?, width, stride);
+        let width = self.chain.factors()[1].width;
+        let (tally, held) = (padded(tally.as_slice()?, width), padded(held.as_slice()?, width));
+        let sums = padded(sums.as_slice()?, width);
         compute(py, None, |monitor| self.chain.redraw_columns(&tally, &sums, &held, threads, monitor))
     }
 
@@ -408,14 +393,11 @@ impl GibbsChain {
                 "`tallies` must be C-contiguous arrays of shapes {shapes:?}, got {found:?}"
             )));
         }
-        for ((part, given), (rows, width)) in tally.parts.iter_mut().zip(&tallies).zip(shapes) {
-            let stride = part.len() / rows.max(1);
-            for (row, given) in part.chunks_exact_mut(stride.max(1)).zip(given.as_slice()?.chunks_exact(width)) {
-                for (count, &given) in row.iter_mut().zip(given) {
-                    *count = u64::try_from(given)
-                        .map_err(|_| PyValueError::new_err(format!("`tallies` must hold counts, got {given}")))?;
-                }
-            }
+        let count = |&given: &i64| {
+            u64::try_from(given).map_err(|_| PyValueError::new_err(format!("`tallies` must hold counts, got {given}")))
+        };
+        for ((part, given), (_, width)) in tally.parts.iter_mut().zip(&tallies).zip(shapes) {
+            *part = padded(&given.as_slice()?.iter().map(count).collect::<PyResult<Vec<_>>>()?, width);
         }
         compute(py, None, |monitor| self.chain.advance(&tally, threads, monitor))?;
         self.records.add_step(&mut self.chain);
@@ -614,10 +596,10 @@ impl CoordinateAscent {
     }
 
     fn held_exposures<'py>(&self, py: Python<'py>, sums: LentRow<'_, f64>) -> PyResult<Table<'py, f64>> {
-        let FactorMatrix { width, stride, .. } = self.0.factors()[1].shape;
-        let whole = padded(sums.as_slice()?, width, stride);
+        let width = self.0.factors()[1].shape.width;
+        let whole = padded(sums.as_slice()?, width);
         let held = compute(py, None, |_| Ok(self.0.held_exposures(&whole)))?;
-        unpadded(py, &held, width, stride)
+        table(py, &held, width)
     }
 
     fn settle(&mut self, py: Python<'_>, iterations: usize, threads: usize) -> PyResult<()> {

@@ -22,7 +22,7 @@ pub use super::published::{Augmentation, NoiseCounts};
 use super::cp;
 use super::dirichlet;
 use super::dispersion::Dispersion;
-use super::factor_matrix::{FactorMatrix, ROWS};
+use super::factor_matrix::{FactorMatrix, ROWS, unpadded};
 use super::gammas::{Expectations, Prior};
 use super::hyperpriors::{self, Rates};
 use super::model::{Model, Sizes};
@@ -312,9 +312,8 @@ impl CoordinateAscent {
             structure.exposure(layout, (factor, row), &self.means, &column_sums, &mut exposure);
             exposures.extend_from_slice(&exposure[..width]);
         }
-        let counts = counts.chunks_exact(stride).flat_map(|row| &row[..width]).copied().collect();
         let own = if self.fixed[factor] { 0.0 } else { self.divergence(factor) };
-        Ok((counts, exposures, self.bound(sums.bound) + own))
+        Ok((unpadded(&counts, width), exposures, self.bound(sums.bound) + own))
     }
 
     /// Makes the ascent one of several shards of the rows of a matrix, at the start: from the row of the matrix that its first one
@@ -362,7 +361,7 @@ impl CoordinateAscent {
         monitor: &mut dyn Monitor,
     ) -> Result<(Vec<i64>, Vec<i64>, Vec<i128>)> {
         self.refuse_other_laws()?;
-        let (rows, stride) = (self.factors[0].shape.rows, self.factors[0].shape.stride);
+        let FactorMatrix { rows, width, .. } = self.factors[0].shape;
         let mut divergences = vec![0; LIMBS];
         for first in (0..rows).step_by(ROWS) {
             let block = first..rows.min(first + ROWS);
@@ -379,9 +378,7 @@ impl CoordinateAscent {
             let wanted = PassOutput { left: None, right: true, bound: false, exact: true };
             Ok((before.exact_bound, self.pass(wanted, threads, progress)?.0.fixed))
         })?;
-        let width = self.factors[1].shape.width;
-        let counts = sums.chunks_exact(stride).flat_map(|row| &row[..width]).copied().collect();
-        Ok((bound, divergences, counts))
+        Ok((bound, divergences, unpadded(&sums, width)))
     }
 
     fn refuse_other_laws(&self) -> Result<()> {

@@ -35,18 +35,12 @@ impl FactorMatrix {
     /// [`Error::Shape`] where there are not `rows * width` of them.
     pub fn packed(rows: usize, width: usize, values: &[f64]) -> Result<Self> {
         Error::require_shape("factors", [rows, width], [values.len()])?;
-        let mut matrix = Self::new(rows, width);
-        for (row, values) in values.chunks_exact(width).enumerate() {
-            matrix.row_mut(row)[..width].copy_from_slice(values);
-        }
-        Ok(matrix)
+        Ok(Self { rows, width, stride: width.next_multiple_of(LANES), values: padded(values, width) })
     }
 
     /// The entries without padding.
     pub fn unpadded(&self) -> Vec<f64> {
-        let mut values = vec![0.0; self.rows * self.width];
-        self.unpad_into(&mut values);
-        values
+        unpadded(&self.values, self.width)
     }
 
     /// Writes the entries without padding, row by row.
@@ -134,6 +128,21 @@ impl FactorMatrix {
         }
         out
     }
+}
+
+/// Rows of `width` entries with the padding of a matrix.
+pub fn padded<T: Copy + Default>(entries: &[T], width: usize) -> Vec<T> {
+    let (width, stride) = (width.max(1), width.next_multiple_of(LANES));
+    let mut found = vec![T::default(); entries.len() / width * stride];
+    for (found, entries) in found.chunks_exact_mut(stride.max(1)).zip(entries.chunks_exact(width)) {
+        found[..width].copy_from_slice(entries);
+    }
+    found
+}
+
+/// The same without their padding.
+pub fn unpadded<T: Copy>(padded: &[T], width: usize) -> Vec<T> {
+    padded.chunks_exact(width.next_multiple_of(LANES).max(1)).flat_map(|row| &row[..width]).copied().collect()
 }
 
 /// The dot product of two padded rows, summed in eight lanes.

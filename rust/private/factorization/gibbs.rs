@@ -8,7 +8,7 @@
 //!
 //! Source: A. Schein et al. (2019), section 4 of the appendix, with the auxiliary variables summed out.
 
-use super::cp::{self, Cp};
+use super::cp;
 use super::dirichlet;
 use super::dispersion::{Dispersion, MultiplierAddress};
 use super::factor_matrix::{FactorMatrix, ROWS};
@@ -154,16 +154,7 @@ impl GibbsChain {
     /// What the columns of a shard would be exposed to in the cells held out, given the sums over the rows of all shards; sums of
     /// these over shards are exact. Nothing where none are, or their counts are drawn.
     pub fn held_exposures(&self, sums: &[f64]) -> Vec<f64> {
-        let layout = self.model.layout();
-        let stride = layout.stride();
-        if layout.held[1].cells.is_empty() {
-            return vec![];
-        }
-        let mut held = vec![0.0; layout.cols * stride];
-        for (column, held) in held.chunks_exact_mut(stride).enumerate() {
-            Cp.add_held(layout, (1, column), &self.factors, sums, held);
-        }
-        held
+        cp::held_exposures(self.model.layout(), &self.factors, sums)
     }
 
     /// The log-likelihood of a shard, unrounded.
