@@ -87,28 +87,6 @@ impl Structure for Cp {
         extents.iter().map(|&extent| (extent, width)).collect()
     }
 
-    fn tally_shapes(&self, extents: &[usize], width: usize) -> Vec<(usize, usize)> {
-        self.shapes(extents, width)
-    }
-
-    fn left_tallies(&self, extents: &[usize]) -> usize {
-        extents.len() - 1
-    }
-
-    fn right(&self, extents: &[usize]) -> usize {
-        extents.len() - 1
-    }
-
-    fn index(&self, extents: &[usize], number: usize, row: usize, column: usize) -> usize {
-        let last = extents.len() - 1;
-        if number == last {
-            return column;
-        }
-        // Rows are the first M - 1 modes in C order, the last of them fastest.
-        let inner: usize = extents[number + 1..last].iter().product();
-        row / inner % extents[number]
-    }
-
     fn left(&self, _layout: &Layout, factors: &Factors, row: usize, out: &mut [f64]) {
         let (last, mut row) = (factors.len() - 1, row);
         let mut first = true;
@@ -127,10 +105,6 @@ impl Structure for Cp {
 
     fn is_product(&self) -> bool {
         true
-    }
-
-    fn terms(&self, extents: &[usize], width: usize) -> (f64, f64) {
-        (width as f64, extents.len() as f64)
     }
 
     fn total_rate(&self, layout: &Layout, factors: &Factors) -> f64 {

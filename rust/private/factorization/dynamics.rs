@@ -272,24 +272,8 @@ impl Structure for Dynamics {
         Cp.shapes(extents, width).into_iter().chain(own).collect()
     }
 
-    fn tally_shapes(&self, extents: &[usize], width: usize) -> Vec<(usize, usize)> {
-        Cp.tally_shapes(extents, width)
-    }
-
-    fn left_tallies(&self, extents: &[usize]) -> usize {
-        Cp.left_tallies(extents)
-    }
-
-    fn right(&self, extents: &[usize]) -> usize {
-        Cp.right(extents)
-    }
-
     fn imputes(&self) -> bool {
         true
-    }
-
-    fn index(&self, extents: &[usize], number: usize, row: usize, column: usize) -> usize {
-        Cp.index(extents, number, row, column)
     }
 
     fn left(&self, layout: &Layout, factors: &Factors, row: usize, out: &mut [f64]) {
@@ -298,10 +282,6 @@ impl Structure for Dynamics {
         let inner: usize = factors[1..modes - 1].iter().map(|factor| factor.rows).product();
         let delta = factors[modes + DELTA].row(0)[row / inner];
         out.iter_mut().for_each(|out| *out *= delta);
-    }
-
-    fn terms(&self, extents: &[usize], width: usize) -> (f64, f64) {
-        Cp.terms(extents, width)
     }
 
     /// The sum over all cells: none are held out of a model that imputes.

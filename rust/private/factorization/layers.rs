@@ -28,11 +28,6 @@ pub struct Layers;
 /// The least rate: what its inverse exposes is far below the greatest double.
 const LEAST: f64 = 1e-140;
 
-/// The matrix below the layers.
-fn matrix(extents: &[usize]) -> &[usize] {
-    &extents[..extents.len().min(2)]
-}
-
 /// The shape of theta^t_dk, t from zero, and of the highest layer r_k.
 fn shape(pairs: &Factors, weights: &[f64], t: usize, d: usize, k: usize) -> f64 {
     match pairs.get(2 * t + 2..) {
@@ -43,11 +38,11 @@ fn shape(pairs: &Factors, weights: &[f64], t: usize, d: usize, k: usize) -> f64 
 
 impl Structure for Layers {
     fn table_shape(&self, extents: &[usize]) -> Option<(usize, usize)> {
-        if extents.len() < 3 || extents[2..].contains(&0) { None } else { Cp.table_shape(matrix(extents)) }
+        if extents.len() < 3 || extents[2..].contains(&0) { None } else { Cp.table_shape(self.modes(extents)) }
     }
 
     fn shapes(&self, extents: &[usize], width: usize) -> Vec<(usize, usize)> {
-        let mut shapes = Cp.shapes(matrix(extents), width);
+        let mut shapes = Cp.shapes(self.modes(extents), width);
         let mut below = width;
         for &components in &extents[2..] {
             shapes.extend([(extents[0], components), (below, components)]);
@@ -57,28 +52,13 @@ impl Structure for Layers {
         shapes
     }
 
-    fn tally_shapes(&self, extents: &[usize], width: usize) -> Vec<(usize, usize)> {
-        Cp.tally_shapes(matrix(extents), width)
-    }
-
-    fn left_tallies(&self, extents: &[usize]) -> usize {
-        Cp.left_tallies(matrix(extents))
-    }
-
-    fn right(&self, extents: &[usize]) -> usize {
-        Cp.right(matrix(extents))
-    }
-
-    fn indices(&self, _extents: &[usize]) -> usize {
-        2
+    /// The matrix below the layers.
+    fn modes<'e>(&self, extents: &'e [usize]) -> &'e [usize] {
+        &extents[..2]
     }
 
     fn imputes(&self) -> bool {
         true
-    }
-
-    fn index(&self, extents: &[usize], number: usize, row: usize, column: usize) -> usize {
-        Cp.index(matrix(extents), number, row, column)
     }
 
     fn left(&self, layout: &Layout, factors: &Factors, row: usize, out: &mut [f64]) {
@@ -87,10 +67,6 @@ impl Structure for Layers {
 
     fn is_product(&self) -> bool {
         true
-    }
-
-    fn terms(&self, extents: &[usize], width: usize) -> (f64, f64) {
-        Cp.terms(matrix(extents), width)
     }
 
     fn total_rate(&self, layout: &Layout, factors: &Factors) -> f64 {

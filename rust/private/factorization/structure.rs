@@ -67,7 +67,17 @@ impl Layout {
     }
 }
 
-/// A way in which factors make rates.
+/// The index of a cell in a mode, where the rows of the table are all modes but the last, in C order.
+pub fn mode_index(extents: &[usize], mode: usize, row: usize, column: usize) -> usize {
+    let last = extents.len() - 1;
+    if mode == last {
+        return column;
+    }
+    row / extents[mode + 1..last].iter().product::<usize>() % extents[mode]
+}
+
+/// A way in which factors make rates. What is not said otherwise is that of matrices and tensors, the rows of whose table are all
+/// modes but the last, fastest last, and each of whose modes has a factor and a tally.
 pub trait Structure: Debug + Sync {
     /// Rows and columns of the table, if there can be such extents.
     fn table_shape(&self, extents: &[usize]) -> Option<(usize, usize)>;
@@ -75,18 +85,29 @@ pub trait Structure: Debug + Sync {
     /// Rows and components of each factor.
     fn shapes(&self, extents: &[usize], width: usize) -> Vec<(usize, usize)>;
 
+    /// The extents of the modes of the table.
+    fn modes<'e>(&self, extents: &'e [usize]) -> &'e [usize] {
+        extents
+    }
+
     /// Shapes of the tallies of a sweep, the last of them to the right of the product.
-    fn tally_shapes(&self, extents: &[usize], width: usize) -> Vec<(usize, usize)>;
+    fn tally_shapes(&self, extents: &[usize], width: usize) -> Vec<(usize, usize)> {
+        self.modes(extents).iter().map(|&extent| (extent, width)).collect()
+    }
 
     /// How many tallies are left of the product.
-    fn left_tallies(&self, extents: &[usize]) -> usize;
+    fn left_tallies(&self, extents: &[usize]) -> usize {
+        self.modes(extents).len() - 1
+    }
 
     /// The number of the factor of the columns.
-    fn right(&self, extents: &[usize]) -> usize;
+    fn right(&self, extents: &[usize]) -> usize {
+        self.modes(extents).len() - 1
+    }
 
     /// The number of ways to index a cell: modes, or sender and receiver.
     fn indices(&self, extents: &[usize]) -> usize {
-        extents.len().max(2)
+        self.modes(extents).len().max(2)
     }
 
     /// The extent of an index of cells.
@@ -110,7 +131,9 @@ pub trait Structure: Debug + Sync {
     }
 
     /// The index of a cell in a mode, or in the tally of the same number.
-    fn index(&self, extents: &[usize], number: usize, row: usize, column: usize) -> usize;
+    fn index(&self, extents: &[usize], number: usize, row: usize, column: usize) -> usize {
+        mode_index(self.modes(extents), number, row, column)
+    }
 
     /// The weights of a row, u_r.
     fn left(&self, layout: &Layout, factors: &Factors, row: usize, out: &mut [f64]);
@@ -121,7 +144,9 @@ pub trait Structure: Debug + Sync {
     }
 
     /// How many products a rate sums, and of how many entries each.
-    fn terms(&self, extents: &[usize], width: usize) -> (f64, f64);
+    fn terms(&self, extents: &[usize], width: usize) -> (f64, f64) {
+        (width as f64, self.modes(extents).len() as f64)
+    }
 
     /// Whether a factor is a symmetric matrix.
     fn is_symmetric(&self, _factor: usize) -> bool {

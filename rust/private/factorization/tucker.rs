@@ -11,9 +11,9 @@
 //! Source: A. Schein, M. Zhou, D. M. Blei, H. Wallach (2016), Bayesian Poisson Tucker decomposition for learning the structure of
 //! international relations, ICML ("compositional allocation"); the sums over i_m between its steps are derived here.
 
-use super::factor_matrix::{FactorMatrix, dot};
+use super::factor_matrix::{FactorMatrix, dot, padded};
 use super::split::Splitter;
-use super::structure::{Entries, Factors, Layout, Structure};
+use super::structure::{Entries, Factors, Layout, Structure, mode_index};
 use crate::stream::Xoshiro;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -53,15 +53,6 @@ impl<'a> Modes<'a> {
     /// The number of factors but the core, which is the next.
     fn core(&self) -> usize {
         self.factors.iter().max().map_or(0, |most| most + 1)
-    }
-
-    /// The index of a cell in a mode.
-    fn index(&self, mode: usize, row: usize, column: usize) -> usize {
-        let last = self.last();
-        if mode == last {
-            return column;
-        }
-        row / self.extents[mode + 1..last].iter().product::<usize>() % self.extents[mode]
     }
 
     /// Whether factors are numbered in the order of their modes, and modes that share one agree in extent and components.
@@ -124,7 +115,7 @@ impl<'a> Modes<'a> {
             EntryPlace::Core(at) => {
                 let (mut rest, mut product) = (at, 1.0);
                 for mode in (0..self.last()).rev() {
-                    product *= vector(mode, self.index(mode, row, 0))[rest % self.components[mode]];
+                    product *= vector(mode, mode_index(self.extents, mode, row, 0))[rest % self.components[mode]];
                     rest /= self.components[mode];
                 }
                 out.iter_mut().zip(right).for_each(|(out, x)| *out += product * x);
@@ -216,7 +207,7 @@ impl<'a> Modes<'a> {
         let mut marginal = Derivatives { start, within, found: vec![0.0; number * stride] };
         let mut above = vec![0.0; core.rows * core.width];
         self.marginalize(&mut marginal, factors, (0, 0, &core.unpadded()), &mut above);
-        if marginal.within.is_some() { marginal.found } else { padded(&above, core) }
+        if marginal.within.is_some() { marginal.found } else { padded(&above, core.width) }
     }
 }
 
@@ -224,15 +215,6 @@ impl<'a> Modes<'a> {
 fn by_row<'a>(layout: &'a Layout, cells: &'a [u64]) -> impl Iterator<Item = (usize, &'a [u64])> {
     let row = |cell: &u64| layout.cell(*cell).0;
     cells.chunk_by(move |a, b| row(a) == row(b)).map(move |cells| (row(&cells[0]), cells))
-}
-
-/// Entries of a factor with the padding of its rows.
-fn padded<N: Copy + Default>(entries: &[N], like: &FactorMatrix) -> Vec<N> {
-    let mut found = vec![N::default(); like.rows * like.stride];
-    for (found, entries) in found.chunks_exact_mut(like.stride).zip(entries.chunks_exact(like.width)) {
-        found[..like.width].copy_from_slice(entries);
-    }
-    found
 }
 
 /// Where entries are: in the factor of a mode, or in a row of the core.
@@ -343,6 +325,10 @@ impl Structure for Tucker {
         vec![(rows, modes.components[last]), (modes.extents[last], modes.components[last])]
     }
 
+    fn modes<'e>(&self, extents: &'e [usize]) -> &'e [usize] {
+        Modes::new(extents).extents
+    }
+
     fn left_tallies(&self, _extents: &[usize]) -> usize {
         1
     }
@@ -354,7 +340,7 @@ impl Structure for Tucker {
 
     /// The row of the table, and the modes after it.
     fn indices(&self, extents: &[usize]) -> usize {
-        1 + extents.len() / 3
+        1 + self.modes(extents).len()
     }
 
     fn extent(&self, extents: &[usize], number: usize) -> usize {
@@ -363,7 +349,7 @@ impl Structure for Tucker {
     }
 
     fn index(&self, extents: &[usize], number: usize, row: usize, column: usize) -> usize {
-        number.checked_sub(1).map_or(row, |mode| Modes::new(extents).index(mode, row, column))
+        number.checked_sub(1).map_or(row, |mode| mode_index(self.modes(extents), mode, row, column))
     }
 
     fn left(&self, layout: &Layout, factors: &Factors, row: usize, out: &mut [f64]) {
@@ -465,7 +451,7 @@ impl Structure for Tucker {
         let mut above = vec![0; core.rows * core.width];
         modes.marginalize(&mut split, factors, (0, 0, &core.unpadded()), &mut above);
         let mut counts = split.counts;
-        counts[modes.core()] = padded(&above, core);
+        counts[modes.core()] = padded(&above, core.width);
         Cow::Owned(counts)
     }
 
