@@ -5,7 +5,7 @@
 
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use quincunx::distributions::arrays::Family;
+use quincunx::distributions::arrays::{Family, Output};
 use quincunx::distributions::{Bessel, Distribution, Function, RandomSource, Skellam, bessel, poisson};
 use quincunx::monitor::Silent;
 use quincunx::stream::Stream;
@@ -101,7 +101,7 @@ fn bessel_draws(c: &mut Criterion<ProcessorTime>) {
         let (order, argument) = ([order], [argument]);
         group.bench_function(format!("{name}, cells"), |b| {
             let family = Family::Bessel(&order, &argument);
-            b.iter(|| family.draws([1, 2], black_box(&mut out), 1, &mut Silent));
+            b.iter(|| family.draws([1, 2], Output { out: black_box(&mut out), threads: 1, monitor: &mut Silent }));
         });
         group.bench_function(format!("{name}, one stream"), |b| {
             let mut words = Stream::new([1, 2], 0, 0, 0);
@@ -118,7 +118,7 @@ fn sweep_draws(c: &mut Criterion<ProcessorTime>) {
     group.throughput(Throughput::Elements(order.len() as u64));
     group.bench_function("cells", |b| {
         let family = Family::Bessel(&order, &argument);
-        b.iter(|| family.draws([1, 2], black_box(&mut out), 1, &mut Silent));
+        b.iter(|| family.draws([1, 2], Output { out: black_box(&mut out), threads: 1, monitor: &mut Silent }));
     });
     let orders: Vec<u32> = order.iter().map(|&v| v as u32).collect();
     group.bench_function("rows of 1000", |b| {
@@ -161,7 +161,13 @@ fn masses(c: &mut Criterion<ProcessorTime>) {
         let mut out = vec![0.0; 1000];
         group.bench_function(format!("Bessel {order} {argument}, a law per value"), |b| {
             let family = Family::Bessel(&orders, &arguments);
-            b.iter(|| family.values(Function::LogMass, &points, black_box(&mut out), 1, &mut Silent));
+            b.iter(|| {
+                family.values(
+                    Function::LogMass,
+                    &points,
+                    Output { out: black_box(&mut out), threads: 1, monitor: &mut Silent },
+                )
+            });
         });
     }
     group.finish();
@@ -202,7 +208,7 @@ fn two_piece_draws(c: &mut Criterion<ProcessorTime>) {
         group.bench_function(format!("released {released} rate {rate} alpha {alpha}"), |b| {
             let (released, rate, alpha) = ([released], [rate], [alpha]);
             let family = Family::TwoPiecePoisson(&released, &rate, &alpha);
-            b.iter(|| family.draws([1, 2], black_box(&mut out), 1, &mut Silent));
+            b.iter(|| family.draws([1, 2], Output { out: black_box(&mut out), threads: 1, monitor: &mut Silent }));
         });
     }
     group.finish();

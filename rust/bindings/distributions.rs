@@ -5,7 +5,7 @@ use crate::boundary::{compute, raise, word};
 use numpy::{PyReadwriteArray1, PyReadwriteArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use quincunx::distributions::arrays::Family;
+use quincunx::distributions::arrays::{Family, Output};
 use quincunx::distributions::{Function, Statistic};
 
 /// Columns of parameters, each of length one or of the common length.
@@ -44,7 +44,7 @@ pub fn distribution_values(
     let columns = copied(py, &columns)?;
     let family = family(py, name, &columns)?;
     let (points, out) = (points.as_slice()?, out.as_slice_mut()?);
-    compute(py, None, |monitor| family.values(function, points, out, threads, monitor))
+    compute(py, None, |monitor| family.values(function, points, Output { out, threads, monitor }))
 }
 
 /// Quantiles; documented at the classes of `quincunx.distributions`.
@@ -62,7 +62,7 @@ pub fn distribution_quantiles(
     let family = family(py, name, &columns)?;
     let probabilities = collected(py, probabilities.as_slice()?.iter().copied())?;
     let out = out.as_slice_mut()?;
-    compute(py, None, |monitor| family.quantiles(lower, &probabilities, out, threads, monitor))
+    compute(py, None, |monitor| family.quantiles(lower, &probabilities, Output { out, threads, monitor }))
 }
 
 /// Means, variances and the like; documented at the classes of `quincunx.distributions`.
@@ -88,7 +88,7 @@ pub fn distribution_statistics(
     let columns = copied(py, &columns)?;
     let family = family(py, name, &columns)?;
     let out = out.as_slice_mut()?;
-    compute(py, None, |monitor| family.statistics(statistic, out, threads, monitor))
+    compute(py, None, |monitor| family.statistics(statistic, Output { out, threads, monitor }))
 }
 
 /// Draws; documented at the classes of `quincunx.distributions`.
@@ -105,11 +105,11 @@ pub fn distribution_draws(
     let slices = columns.iter().map(|column| column.as_slice()).collect::<Result<Vec<_>, _>>()?;
     let given = Family::unchecked(name, &slices).map_err(|error| raise(py, error))?;
     if given.draws_check() {
-        return compute(py, None, |monitor| given.draws(key.into(), out, threads, monitor));
+        return compute(py, None, |monitor| given.draws(key.into(), Output { out, threads, monitor }));
     }
     let columns = copied(py, &columns)?;
     let family = family(py, name, &columns)?;
-    compute(py, None, |monitor| family.draws(key.into(), out, threads, monitor))
+    compute(py, None, |monitor| family.draws(key.into(), Output { out, threads, monitor }))
 }
 
 /// Log-likelihoods of releases with their derivatives, rows of two; documented at `TwoPiecePoisson.log_marginal`.
@@ -126,5 +126,5 @@ pub fn two_piece_poisson_log_marginals(
     if !rest.is_empty() {
         return Err(PyValueError::new_err("`out` must have shape (n, 2)"));
     }
-    compute(py, None, |monitor| family.log_marginals(rows, threads, monitor))
+    compute(py, None, |monitor| family.log_marginals(Output { out: rows, threads, monitor }))
 }

@@ -67,6 +67,45 @@ impl RandomSource for PairRng {
     }
 }
 
+/// An array that results are written into, with the threads that may work on it and the monitor that hears of it.
+pub struct Output<'a, T> {
+    /// An element for each result.
+    pub out: &'a mut [T],
+    /// Threads.
+    pub threads: usize,
+    /// The monitor.
+    pub monitor: &'a mut dyn Monitor,
+}
+
+impl<T: Send> Output<'_, T> {
+    /// Runs `work(index of first element, elements)` over blocks, on this thread where the array is small.
+    fn blocks(self, poll: usize, work: impl Fn(usize, &mut [T]) -> Result<()> + Sync) -> Result<()> {
+        let Self { out, threads, monitor } = self;
+        let total = out.len() as u64;
+        let run = |start: usize, block: &mut [T], progress: &Progress| {
+            block.chunks_mut(poll).enumerate().try_for_each(|(i, chunk)| {
+                work(start + i * poll, chunk)?;
+                progress.advance(chunk.len() as u64)
+            })
+        };
+        if out.len() <= 4 * poll {
+            return parallel::run_here(total, |progress| run(0, out, progress));
+        }
+        let size = BLOCK.min(out.len().div_ceil(4 * threads)).next_multiple_of(poll);
+        parallel::run(threads, total, monitor, |progress| {
+            parallel::pieces(out, size, || (), |(), i, block| run(i * size, block, progress))
+        })
+    }
+
+    /// Sets each element, given its index.
+    fn each(self, of: impl Fn(usize) -> T + Sync) -> Result<()> {
+        self.blocks(POLL, |first, chunk| {
+            chunk.iter_mut().zip(first..).for_each(|(slot, i)| *slot = of(i));
+            Ok(())
+        })
+    }
+}
+
 /// A family of laws with its columns of parameters, already checked; a column of length one is shared.
 #[derive(Clone, Copy, Debug)]
 pub enum Family<'a> {
@@ -165,20 +204,14 @@ impl<'a> Family<'a> {
     ///
     /// # Errors
     /// [`Error::Interrupted`] when the monitor says so.
-    pub fn values(
-        &self,
-        function: Function,
-        points: &[f64],
-        out: &mut [f64],
-        threads: usize,
-        monitor: &mut dyn Monitor,
-    ) -> Result<()> {
+    pub fn values(&self, function: Function, points: &[f64], output: Output<'_, f64>) -> Result<()> {
         let Some((least, greatest)) = self.repeated(points) else {
-            return self.values_of(function, points, out, threads, monitor);
+            return self.values_of(function, points, output);
         };
         let all: Vec<f64> = (0..(greatest - least) as usize + 1).map(|i| least + i as f64).collect();
         let mut values = vec![0.0; all.len()];
-        self.values_of(function, &all, &mut values, threads, monitor)?;
+        let Output { out, threads, monitor } = output;
+        self.values_of(function, &all, Output { out: &mut values, threads, monitor })?;
         for (slot, point) in out.iter_mut().zip(points) {
             *slot = values[(point - least) as usize];
         }
@@ -186,20 +219,13 @@ impl<'a> Family<'a> {
     }
 
     /// The same, point by point.
-    fn values_of(
-        &self,
-        function: Function,
-        points: &[f64],
-        out: &mut [f64],
-        threads: usize,
-        monitor: &mut dyn Monitor,
-    ) -> Result<()> {
+    fn values_of(&self, function: Function, points: &[f64], output: Output<'_, f64>) -> Result<()> {
         if let Self::Skellam(plus, minus) = *self
             && !matches!(function, Function::Mass | Function::LogMass)
         {
-            return skellam_tails((plus, minus), function, points, out, threads, monitor);
+            return skellam_tails((plus, minus), function, points, output);
         }
-        self.each(out, threads, monitor, |law, i| law.evaluate(function, at(points, i)))
+        self.each(output, |law, i| law.evaluate(function, at(points, i)))
     }
 
     /// The least and the greatest of many points of one law, if they are whole and each stands there twice or more on average:
@@ -218,82 +244,57 @@ impl<'a> Family<'a> {
     ///
     /// # Errors
     /// As [`Self::values`].
-    pub fn quantiles(
-        &self,
-        lower: bool,
-        probabilities: &[f64],
-        out: &mut [f64],
-        threads: usize,
-        monitor: &mut dyn Monitor,
-    ) -> Result<()> {
-        self.each(out, threads, monitor, |law, i| law.quantile(at(probabilities, i), lower))
+    pub fn quantiles(&self, lower: bool, probabilities: &[f64], output: Output<'_, f64>) -> Result<()> {
+        self.each(output, |law, i| law.quantile(at(probabilities, i), lower))
     }
 
     /// One statistic of each law.
     ///
     /// # Errors
     /// As [`Self::values`].
-    pub fn statistics(
-        &self,
-        statistic: Statistic,
-        out: &mut [f64],
-        threads: usize,
-        monitor: &mut dyn Monitor,
-    ) -> Result<()> {
-        self.each(out, threads, monitor, |law, _| law.statistic(statistic))
+    pub fn statistics(&self, statistic: Statistic, output: Output<'_, f64>) -> Result<()> {
+        self.each(output, |law, _| law.statistic(statistic))
     }
 
     /// Log-likelihood of each release of a two-piece Poisson family, and its derivative by the rate.
     ///
     /// # Errors
     /// [`Error::Domain`] for another family; as [`Self::values`].
-    pub fn log_marginals(&self, out: &mut [[f64; 2]], threads: usize, monitor: &mut dyn Monitor) -> Result<()> {
+    pub fn log_marginals(&self, output: Output<'_, [f64; 2]>) -> Result<()> {
         let Self::TwoPiecePoisson(released, rate, alpha) = *self else {
             return Err(Error::domain("family", "another", "two_piece_poisson"));
         };
-        blocks(out, POLL, threads, monitor, |first, chunk| {
-            for (i, slot) in chunk.iter_mut().enumerate().map(|(i, slot)| (first + i, slot)) {
-                let law = TwoPiecePoisson::unchecked(at(released, i), at(rate, i), at(alpha, i));
-                *slot = law.log_marginal().into();
-            }
-            Ok(())
-        })
+        let law = |i| TwoPiecePoisson::unchecked(at(released, i), at(rate, i), at(alpha, i));
+        output.each(|i| law(i).log_marginal().into())
     }
 
     /// Draws: element i belongs to law i mod [`Self::len`] and to address i of the key.
     ///
     /// # Errors
     /// As [`Self::values`]; where [`Self::draws_check`], as [`Self::named`].
-    pub fn draws(&self, key: [u64; 2], out: &mut [i64], threads: usize, monitor: &mut dyn Monitor) -> Result<()> {
+    pub fn draws(&self, key: [u64; 2], output: Output<'_, i64>) -> Result<()> {
         match *self {
             Self::Bessel(order, argument) => {
-                blocks(out, BLOCK, threads, monitor, |start, chunk| bessel_cells((order, argument), key, start, chunk))
+                output.blocks(BLOCK, |start, chunk| bessel_cells((order, argument), key, start, chunk))
             }
-            Self::Skellam(plus, minus) => self.skellam_draws((plus, minus), key, out, threads, monitor),
+            Self::Skellam(plus, minus) => self.skellam_draws((plus, minus), key, output),
             Self::TwoSidedGeometric(decay) => {
-                fill(out, key, threads, monitor, |i, cell| two_sided_geometric::draw(at(decay, i), cell))
+                fill(output, key, |i, cell| two_sided_geometric::draw(at(decay, i), cell))
             }
-            Self::TwoPiecePoisson(released, rate, alpha) => fill(out, key, threads, monitor, |i, cell| {
-                two_piece_poisson::draw(at(released, i), at(rate, i), at(alpha, i), cell)
-            }),
+            Self::TwoPiecePoisson(released, rate, alpha) => {
+                fill(output, key, |i, cell| two_piece_poisson::draw(at(released, i), at(rate, i), at(alpha, i), cell))
+            }
         }
     }
 
     /// Draws of one law from its table, where there is one; else two searches side by side, or rejection where rates are large.
-    fn skellam_draws(
-        &self,
-        (plus, minus): (&[f64], &[f64]),
-        key: [u64; 2],
-        out: &mut [i64],
-        threads: usize,
-        monitor: &mut dyn Monitor,
-    ) -> Result<()> {
+    fn skellam_draws(&self, (plus, minus): (&[f64], &[f64]), key: [u64; 2], output: Output<'_, i64>) -> Result<()> {
         let level = dispatch::level();
         if let ([plus], [minus]) = (plus, minus) {
             self.check()?;
             let law = Skellam::unchecked(*plus, *minus);
-            if let Some(table) = alias::kept("skellam", [*plus, *minus], &law, out.len()) {
-                return blocks(out, BLOCK, threads, monitor, |start, chunk| {
+            if let Some(table) = alias::kept("skellam", [*plus, *minus], &law, output.out.len()) {
+                return output.blocks(BLOCK, |start, chunk| {
                     let block = (start / BLOCK) as u64;
                     let (mut words, mut further) = (BlockWords::new(key, block, 0), words::spare(key, block));
                     let mut buffer = [0; BATCH / alias::PER_WORD];
@@ -306,7 +307,7 @@ impl<'a> Family<'a> {
                 });
             }
         }
-        blocks(out, BLOCK, threads, monitor, |start, chunk| {
+        output.blocks(BLOCK, |start, chunk| {
             poisson_cells(("rate_plus", plus), key, 0, level, start, chunk, |slot, count| *slot = count)?;
             if minus != [0.0] {
                 poisson_cells(("rate_minus", minus), key, 1, level, start, chunk, |slot, count| *slot -= count)?;
@@ -316,26 +317,20 @@ impl<'a> Family<'a> {
     }
 
     /// Applies `of` to law i for each element i, building a shared law once.
-    fn each(
-        &self,
-        out: &mut [f64],
-        threads: usize,
-        monitor: &mut dyn Monitor,
-        of: impl Fn(&dyn Law, usize) -> f64 + Sync,
-    ) -> Result<()> {
+    fn each(&self, output: Output<'_, f64>, of: impl Fn(&dyn Law, usize) -> f64 + Sync) -> Result<()> {
         match *self {
             Self::Bessel(order, argument) => {
-                apply(out, self.len(), threads, monitor, |i| Bessel::unchecked(at(order, i), at(argument, i)), of)
+                apply(output, self.len(), |i| Bessel::unchecked(at(order, i), at(argument, i)), of)
             }
             Self::Skellam(plus, minus) => {
-                apply(out, self.len(), threads, monitor, |i| Skellam::unchecked(at(plus, i), at(minus, i)), of)
+                apply(output, self.len(), |i| Skellam::unchecked(at(plus, i), at(minus, i)), of)
             }
             Self::TwoSidedGeometric(decay) => {
-                apply(out, self.len(), threads, monitor, |i| TwoSidedGeometric::unchecked(at(decay, i)), of)
+                apply(output, self.len(), |i| TwoSidedGeometric::unchecked(at(decay, i)), of)
             }
             Self::TwoPiecePoisson(released, rate, alpha) => {
                 let make = |i| TwoPiecePoisson::unchecked(at(released, i), at(rate, i), at(alpha, i));
-                apply(out, self.len(), threads, monitor, make, of)
+                apply(output, self.len(), make, of)
             }
         }
     }
@@ -377,20 +372,13 @@ impl<L: Distribution> Law for L {
 }
 
 fn apply<L: Distribution>(
-    out: &mut [f64],
+    output: Output<'_, f64>,
     laws: usize,
-    threads: usize,
-    monitor: &mut dyn Monitor,
     make: impl Fn(usize) -> L + Sync,
     of: impl Fn(&dyn Law, usize) -> f64 + Sync,
 ) -> Result<()> {
-    let shared = (laws == 1 && !out.is_empty()).then(|| make(0));
-    blocks(out, POLL, threads, monitor, |first, chunk| {
-        for (i, slot) in chunk.iter_mut().enumerate().map(|(i, slot)| (first + i, slot)) {
-            *slot = shared.as_ref().map_or_else(|| of(&make(i), i), |law| of(law, i));
-        }
-        Ok(())
-    })
+    let shared = (laws == 1 && !output.out.is_empty()).then(|| make(0));
+    output.each(|i| shared.as_ref().map_or_else(|| of(&make(i), i), |law| of(law, i)))
 }
 
 /// Tails of Skellam laws, some side by side; a millisecond's work stays on this thread.
@@ -398,11 +386,9 @@ fn skellam_tails(
     (plus, minus): (&[f64], &[f64]),
     function: Function,
     points: &[f64],
-    out: &mut [f64],
-    threads: usize,
-    monitor: &mut dyn Monitor,
+    output: Output<'_, f64>,
 ) -> Result<()> {
-    blocks(out, TAILS, threads, monitor, |start, chunk| {
+    output.blocks(TAILS, |start, chunk| {
         let mut laws = [(Skellam::unchecked(0.0, 0.0), 0.0); skellam::MOST_LAWS];
         for (batch, values) in chunk.chunks_mut(laws.len()).enumerate() {
             let start = start + batch * laws.len();
@@ -416,14 +402,8 @@ fn skellam_tails(
     })
 }
 
-fn fill(
-    out: &mut [i64],
-    key: [u64; 2],
-    threads: usize,
-    monitor: &mut dyn Monitor,
-    draw: impl Fn(usize, &mut CellRng) -> i64 + Sync,
-) -> Result<()> {
-    blocks(out, BLOCK, threads, monitor, |start, chunk| {
+fn fill(output: Output<'_, i64>, key: [u64; 2], draw: impl Fn(usize, &mut CellRng) -> i64 + Sync) -> Result<()> {
+    output.blocks(BLOCK, |start, chunk| {
         for (four, slots) in chunk.chunks_mut(4).enumerate() {
             let first = start + 4 * four;
             let words = philox(key, [0, first as u64 / 4, 0, FIRST]);
@@ -529,30 +509,6 @@ fn repeat(column: &[f64], start: usize, to: &mut [f64]) {
     }
 }
 
-/// Runs `work(index of first element, elements)` over blocks, on this thread where the array is small.
-fn blocks<T: Send>(
-    out: &mut [T],
-    poll: usize,
-    threads: usize,
-    monitor: &mut dyn Monitor,
-    work: impl Fn(usize, &mut [T]) -> Result<()> + Sync,
-) -> Result<()> {
-    let total = out.len() as u64;
-    let run = |start: usize, block: &mut [T], progress: &Progress| {
-        block.chunks_mut(poll).enumerate().try_for_each(|(i, chunk)| {
-            work(start + i * poll, chunk)?;
-            progress.advance(chunk.len() as u64)
-        })
-    };
-    if out.len() <= 4 * poll {
-        return parallel::run_here(total, |progress| run(0, out, progress));
-    }
-    let size = BLOCK.min(out.len().div_ceil(4 * threads)).next_multiple_of(poll);
-    parallel::run(threads, total, monitor, |progress| {
-        parallel::pieces(out, size, || (), |(), i, block| run(i * size, block, progress))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -562,7 +518,10 @@ mod tests {
     fn draws_of_a_bessel_family_are_those_of_its_cells() {
         let (order, argument) = ([0.0, 2.0, 0.0, 1.0, 4.0, 1e4, 300.0], [0.3, 1.5, 3.0, 6.0, 50.0, 1e5, 40.0]);
         let (mut out, mut expected) = (vec![0; 5003], vec![0; 5003]);
-        Family::named("bessel", &[&order, &argument]).unwrap().draws([5, 6], &mut out, 2, &mut Silent).unwrap();
+        Family::named("bessel", &[&order, &argument])
+            .unwrap()
+            .draws([5, 6], Output { out: &mut out, threads: 2, monitor: &mut Silent })
+            .unwrap();
         let address = Address { key: [5, 6], purpose: FIRST, iteration: 0, row: 0 };
         for (i, slot) in expected.iter_mut().enumerate() {
             let j = i % 7;
@@ -583,7 +542,7 @@ mod tests {
     fn a_monitor_that_objects_stops_the_draws() {
         let mut out = vec![0; 20_000_000];
         let family = Family::named("bessel", &[&[0.0], &[100.0]]).unwrap();
-        let outcome = family.draws([1, 2], &mut out, 1, &mut |_: u64, _: u64| false);
+        let outcome = family.draws([1, 2], Output { out: &mut out, threads: 1, monitor: &mut |_: u64, _: u64| false });
         assert_eq!(outcome, Err(Error::Interrupted));
     }
 }
