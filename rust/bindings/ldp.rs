@@ -44,11 +44,16 @@ impl LdpLikelihood {
     ) -> PyResult<Self> {
         let (categories, bits) = (rows.shape()[1], rows.as_slice()?);
         let counts = counts.as_ref().map(|counts| counts.as_slice()).transpose()?;
-        let made = compute(py, None, |_| {
+        compute(py, None, |_| {
             let (masks, counts) = histogram::patterns(bits, categories, counts)?;
             make(categories, masks, counts)
-        })?;
-        Ok(Self::of(made))
+        })
+        .map(Self::of)
+    }
+
+    /// What was made at once.
+    fn made(py: Python<'_>, likelihood: quincunx::Result<impl Likelihood + 'static>) -> PyResult<Self> {
+        likelihood.map(Self::of).map_err(|error| raise(py, error))
     }
 }
 
@@ -111,8 +116,7 @@ impl LdpLikelihood {
         let family = family(model)?;
         let noise = noise_of(noise, decay)?;
         let values = released.as_slice()?;
-        let group = compute(py, None, |_| discrete::UserGroup::new(family, bounds.0, bounds.1, noise, values, exact))?;
-        Ok(Self::of(group))
+        compute(py, None, |_| discrete::UserGroup::new(family, bounds.0, bounds.1, noise, values, exact)).map(Self::of)
     }
 
     /// The same, by what cells have of them.
@@ -128,8 +132,7 @@ impl LdpLikelihood {
     ) -> PyResult<Self> {
         let (family, noise, (ends, excess, index, sums)) = (family(model)?, noise_of(noise, decay)?, cells);
         let found = found(number, &index, &sums)?;
-        let group = compute(py, None, |_| discrete::UserGroup::of_cells(family, bounds, noise, ends, excess, found))?;
-        Ok(Self::of(group))
+        compute(py, None, |_| discrete::UserGroup::of_cells(family, bounds, noise, ends, excess, found)).map(Self::of)
     }
 
     /// Numbers released without noise, by their number, and their mean and squares about it, or sums.
@@ -188,7 +191,7 @@ impl LdpLikelihood {
     /// Column sums of unary encoding.
     #[staticmethod]
     fn column_sums(py: Python<'_>, sums: Vec<f64>, users: f64, p: f64, q: f64) -> PyResult<Self> {
-        ColumnSums::new(sums, users, p, q).map(Self::of).map_err(|error| raise(py, error))
+        Self::made(py, ColumnSums::new(sums, users, p, q))
     }
 
     /// Counts of categories of generalized randomized response.
@@ -200,8 +203,7 @@ impl LdpLikelihood {
     /// Records of a linear regression, by their scatter matrix.
     #[staticmethod]
     fn linear_inputs(py: Python<'_>, scatter: LentTable<'_, f64>, users: f64, noise: Vec<f64>) -> PyResult<Self> {
-        let made = linear::LinearRecords::new(scatter.as_slice()?.to_vec(), users, noise);
-        made.map(Self::of).map_err(|error| raise(py, error))
+        Self::made(py, linear::LinearRecords::new(scatter.as_slice()?.to_vec(), users, noise))
     }
 
     /// Summed second moments of a linear regression, as a matrix.
@@ -213,8 +215,7 @@ impl LdpLikelihood {
         noise: f64,
         ratios: (f64, f64),
     ) -> PyResult<Self> {
-        let made = linear::LinearSums::new(total.as_slice()?, total.shape()[0], users, noise, ratios);
-        made.map(Self::of).map_err(|error| raise(py, error))
+        Self::made(py, linear::LinearSums::new(total.as_slice()?, total.shape()[0], users, noise, ratios))
     }
 
     /// Records of a logistic regression.
@@ -226,8 +227,7 @@ impl LdpLikelihood {
         noise: Vec<f64>,
         keep: f64,
     ) -> PyResult<Self> {
-        let made = logistic::LogisticRecords::new(x.as_slice()?, y.as_slice()?, noise, keep);
-        made.map(Self::of).map_err(|error| raise(py, error))
+        Self::made(py, logistic::LogisticRecords::new(x.as_slice()?, y.as_slice()?, noise, keep))
     }
 
     /// Summed moments of a logistic regression.
@@ -239,8 +239,7 @@ impl LdpLikelihood {
         users: f64,
         noise: [f64; 2],
     ) -> PyResult<Self> {
-        let made = logistic::LogisticSums::new(first.as_slice()?, second.as_slice()?, users, noise);
-        made.map(Self::of).map_err(|error| raise(py, error))
+        Self::made(py, logistic::LogisticSums::new(first.as_slice()?, second.as_slice()?, users, noise))
     }
 
     /// Numbers of the tractable family with normal noise.
@@ -255,8 +254,7 @@ impl LdpLikelihood {
         exact: bool,
     ) -> PyResult<Self> {
         let values = released.as_slice()?;
-        let made = compute(py, None, |_| Tractable::new(values, g, interval, clip, sd, exact))?;
-        Ok(Self::of(made))
+        compute(py, None, |_| Tractable::new(values, g, interval, clip, sd, exact)).map(Self::of)
     }
 
     /// Numbers clipped to bounds and released with normal noise; real ones between any bounds, or counts.
@@ -272,10 +270,10 @@ impl LdpLikelihood {
         let values = released.as_slice()?;
         if let "gaussian" | "exponential" = model {
             let exponential = model == "exponential";
-            return Ok(Self::of(compute(py, None, |_| Clipped::new(exponential, bounds, sd, values, exact))?));
+            return compute(py, None, |_| Clipped::new(exponential, bounds, sd, values, exact)).map(Self::of);
         }
         let (family, whole) = (family(model)?, (bounds.0 as i64, bounds.1 as i64));
-        Ok(Self::of(compute(py, None, |_| ClippedCounts::new(family, whole, sd, values, exact))?))
+        compute(py, None, |_| ClippedCounts::new(family, whole, sd, values, exact)).map(Self::of)
     }
 
     /// The same of some of more parameters, by their indices.
@@ -284,13 +282,13 @@ impl LdpLikelihood {
             let expected = self.0.parameters();
             return Err(PyValueError::new_err(format!("there must be {expected} indices below {parameters}")));
         }
-        Ok(Self::of(Selected::new(self.0.boxed(), which, parameters)))
+        Ok(Self::of(Selected::new(self.0.clone(), which, parameters)))
     }
 
     /// The sum of independent groups.
     #[staticmethod]
     fn sum(py: Python<'_>, parts: Vec<Py<Self>>, parameters: usize) -> Self {
-        let parts = parts.iter().map(|part| part.bind(py).get().0.boxed()).collect();
+        let parts = parts.iter().map(|part| part.bind(py).get().0.clone()).collect();
         Self::of(core::SummedLikelihood::new(parts, parameters))
     }
 
@@ -302,18 +300,19 @@ impl LdpLikelihood {
         gradient: bool,
     ) -> PyResult<(f64, Option<Row<'py, f64>>)> {
         let natural = natural.as_slice()?;
-        let mut likelihood = self.0.boxed();
-        if natural.len() != likelihood.parameters() {
-            let expected = likelihood.parameters();
-            return Err(PyValueError::new_err(format!("there must be {expected} values, got {}", natural.len())));
-        }
+        let mut likelihood = self.0.clone();
+        check_number(likelihood.parameters(), natural)?;
         let mut slope = vec![0.0; natural.len()];
-        let (value, slope) = compute(py, None, |_| {
-            let value = likelihood.value(natural, gradient.then_some(&mut slope[..]));
-            Ok((value, slope))
-        })?;
+        let value = compute(py, None, |_| Ok(likelihood.value(natural, gradient.then_some(&mut slope[..]))))?;
         Ok((value, gradient.then(|| slope.into_pyarray(py))))
     }
+}
+
+fn check_number(expected: usize, natural: &[f64]) -> PyResult<()> {
+    if natural.len() == expected {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!("there must be {expected} values, got {}", natural.len())))
 }
 
 /// How many lie beyond each bound, by how much in all, and the cells between that are not empty with their sums.
@@ -410,7 +409,7 @@ impl LdpPosterior {
     #[new]
     fn new(py: Python<'_>, blocks: Vec<(String, String, Vec<f64>)>, likelihood: &LdpLikelihood) -> PyResult<Self> {
         let blocks = blocks.iter().map(|(kind, name, values)| block(kind, name, values)).collect::<PyResult<_>>()?;
-        let made = core::Posterior::new(blocks, likelihood.0.boxed());
+        let made = core::Posterior::new(blocks, likelihood.0.clone());
         made.map(Self).map_err(|error| raise(py, error))
     }
 
@@ -428,10 +427,7 @@ impl LdpPosterior {
             return Err(PyValueError::new_err(format!("`u` must have shape ({expected},), got ({},)", u.len())));
         }
         let mut gradient = vec![0.0; u.len()];
-        let (value, gradient) = compute(py, None, |_| {
-            let value = posterior.log_density(u, Some(&mut gradient));
-            Ok((value, gradient))
-        })?;
+        let value = compute(py, None, |_| Ok(posterior.log_density(u, Some(&mut gradient))))?;
         Ok((value, gradient.into_pyarray(py)))
     }
 
@@ -449,10 +445,7 @@ impl LdpPosterior {
     /// The coordinates of natural values.
     fn coordinates<'py>(&self, py: Python<'py>, natural: LentRow<'py, f64>) -> PyResult<Row<'py, f64>> {
         let natural = natural.as_slice()?;
-        if natural.len() != self.0.naturals() {
-            let expected = self.0.naturals();
-            return Err(PyValueError::new_err(format!("there must be {expected} values, got {}", natural.len())));
-        }
+        check_number(self.0.naturals(), natural)?;
         self.0.coordinates(natural).map(|u| u.into_pyarray(py)).map_err(|error| raise(py, error))
     }
 

@@ -219,10 +219,6 @@ impl Likelihood for Clipped {
         total
     }
 
-    fn boxed(&self) -> Box<dyn Likelihood> {
-        Box::new(self.clone())
-    }
-
     fn parameters(&self) -> usize {
         if self.exponential { 1 } else { 2 }
     }
@@ -301,10 +297,6 @@ impl Likelihood for ClippedCounts {
             gradient[0] = if self.family == CountFamily::Geometric { -slope } else { slope };
         }
         total
-    }
-
-    fn boxed(&self) -> Box<dyn Likelihood> {
-        Box::new(self.clone())
     }
 
     fn parameters(&self) -> usize {

@@ -62,6 +62,11 @@ pub trait Marginal: Clone + Send + Sync + 'static {
 
     /// The weighted sum of ln of [`Self::density`] over points, and of its derivatives; a family may do it in blocks.
     fn sum<const GRADIENT: bool>(at: &Self::At, points: Slices<'_>) -> [f64; 3] {
+        Self::sum_each::<GRADIENT>(at, points)
+    }
+
+    /// The same, one point after the other.
+    fn sum_each<const GRADIENT: bool>(at: &Self::At, points: Slices<'_>) -> [f64; 3] {
         let mut sums = [0.0; 3];
         for (((&z, &ea), &eb), &weight) in points.z.iter().zip(points.ea).zip(points.eb).zip(points.weight) {
             let (density, derivatives) = Self::density::<GRADIENT>(at, z, ea, eb);
@@ -130,6 +135,7 @@ struct LeafTree {
 }
 
 /// One group of users with the same mechanism.
+#[derive(Clone)]
 pub struct PatternGroup<M> {
     marginal: M,
     noise: ClippedLaplace,
@@ -316,17 +322,12 @@ impl<M: Marginal> PatternGroup<M> {
         let at = self.marginal.at(&self.noise, natural);
         let mut count = 2;
         let tree = Arc::clone(&self.tree);
-        self.walk::<false>(&tree, &at, |nodes| count += nodes.len());
+        self.walk(&tree, &at, |nodes| count += nodes.len());
         count
     }
 
     #[inline]
-    fn walk<const GRADIENT: bool>(
-        &mut self,
-        tree: &LeafTree,
-        at: &M::At,
-        mut visit: impl FnMut(std::ops::Range<usize>),
-    ) {
+    fn walk(&mut self, tree: &LeafTree, at: &M::At, mut visit: impl FnMut(std::ops::Range<usize>)) {
         for &root in &tree.roots {
             self.stack.push(root);
             while let Some(index) = self.stack.pop() {
@@ -355,7 +356,7 @@ impl<M: Marginal> PatternGroup<M> {
             }
         }
         let tree = Arc::clone(&self.tree);
-        self.walk::<GRADIENT>(&tree, &at, |nodes| {
+        self.walk(&tree, &at, |nodes| {
             let [value, first, second] = M::sum::<GRADIENT>(&at, tree.points.part(nodes));
             total += value;
             slope[0] += first;
@@ -371,12 +372,6 @@ impl<M: Marginal> Likelihood for PatternGroup<M> {
         let (total, slope) = self.sum::<true>(natural);
         gradient.copy_from_slice(&slope[..M::PARAMETERS]);
         total
-    }
-
-    fn boxed(&self) -> Box<dyn Likelihood> {
-        let (marginal, tree) = (self.marginal.clone(), Arc::clone(&self.tree));
-        let Self { noise, below, above, constant, .. } = *self;
-        Box::new(Self { marginal, noise, below, above, constant, tree, stack: Vec::with_capacity(64) })
     }
 
     fn parameters(&self) -> usize {

@@ -113,9 +113,7 @@ impl CountFamily {
             CountFamily::Bernoulli => 1.0,
         }
     }
-}
 
-impl CountFamily {
     /// The logarithm of the mass at a whole number.
     pub(super) fn log_mass(self, theta: f64, x: f64) -> f64 {
         match self {
@@ -190,6 +188,7 @@ struct NodePoint {
 }
 
 /// One group of users with the same mechanism.
+#[derive(Clone)]
 pub struct UserGroup {
     family: CountFamily,
     lower: i64,
@@ -408,10 +407,6 @@ impl Likelihood for UserGroup {
         total
     }
 
-    fn boxed(&self) -> Box<dyn Likelihood> {
-        Box::new(Self { points: Arc::clone(&self.points), tables: self.tables.clone(), ..*self })
-    }
-
     fn parameters(&self) -> usize {
         1
     }
@@ -457,10 +452,6 @@ impl Likelihood for CountSums {
         value + self.constant
     }
 
-    fn boxed(&self) -> Box<dyn Likelihood> {
-        Box::new(*self)
-    }
-
     fn parameters(&self) -> usize {
         1
     }
@@ -490,10 +481,6 @@ impl Likelihood for Bits {
         }
         let part = |count: f64, p: f64| if count > 0.0 { count * p.ln() } else { 0.0 };
         part(self.ones, one) + part(self.zeros, zero)
-    }
-
-    fn boxed(&self) -> Box<dyn Likelihood> {
-        Box::new(*self)
     }
 
     fn parameters(&self) -> usize {

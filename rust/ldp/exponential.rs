@@ -113,10 +113,6 @@ impl Likelihood for ExponentialSums {
         self.number * rate.ln() - rate * self.sum
     }
 
-    fn boxed(&self) -> Box<dyn Likelihood> {
-        Box::new(*self)
-    }
-
     fn parameters(&self) -> usize {
         1
     }

@@ -121,14 +121,7 @@ impl Marginal for Gaussian {
     fn sum<const GRADIENT: bool>(at: &GaussianTerms, points: Slices<'_>) -> [f64; 3] {
         // The blocks know neither the expansion for large r, nor densities that underflow, nor what is not a number.
         if !(at.ratio < 20.0 && at.epsilon < 300.0 && (at.mean * at.inverse).abs() < 1e150 && at.inverse < 1e150) {
-            let mut sums = [0.0; 3];
-            for (((&z, &ea), &eb), &weight) in points.z.iter().zip(points.ea).zip(points.eb).zip(points.weight) {
-                let (density, derivatives) = Self::density::<GRADIENT>(at, z, ea, eb);
-                sums[0] += weight * density.ln();
-                sums[1] += weight * derivatives[0];
-                sums[2] += weight * derivatives[1];
-            }
-            return sums;
+            return Self::sum_each::<GRADIENT>(at, points);
         }
         if GRADIENT { sum_with_gradient(at, points) } else { sum_of_values(at, points) }
     }
@@ -252,10 +245,6 @@ impl Likelihood for GaussianSums {
             gradient[1] = (squares - self.number) / sigma;
         }
         -self.number * (sigma.ln() + HALF_LOG_TWO_PI) - 0.5 * squares
-    }
-
-    fn boxed(&self) -> Box<dyn Likelihood> {
-        Box::new(*self)
     }
 
     fn parameters(&self) -> usize {

@@ -23,6 +23,7 @@ const BYTE: usize = 8;
 const SUBSETS: usize = 1 << BYTE;
 
 /// Rows of bits with counts.
+#[derive(Clone)]
 pub struct Patterns {
     categories: usize,
     low: f64,
@@ -161,17 +162,6 @@ impl Likelihood for Patterns {
         total
     }
 
-    fn boxed(&self) -> Box<dyn Likelihood> {
-        Box::new(Self {
-            planes: Arc::clone(&self.planes),
-            counts: Arc::clone(&self.counts),
-            factors: self.factors.clone(),
-            sums: self.sums.clone(),
-            adjoint: self.adjoint.clone(),
-            ..*self
-        })
-    }
-
     fn parameters(&self) -> usize {
         self.categories
     }
@@ -273,10 +263,6 @@ impl Likelihood for ColumnSums {
         value
     }
 
-    fn boxed(&self) -> Box<dyn Likelihood> {
-        Box::new(self.clone())
-    }
-
     fn parameters(&self) -> usize {
         self.sums.len()
     }
@@ -309,10 +295,6 @@ impl Likelihood for Categories {
             }
         }
         total
-    }
-
-    fn boxed(&self) -> Box<dyn Likelihood> {
-        Box::new(self.clone())
     }
 
     fn parameters(&self) -> usize {

@@ -33,18 +33,34 @@ pub use posterior::Posterior;
 /// The logarithm of the probability of all released values given natural parameters.
 ///
 /// Scratch memory belongs to the value, so that nothing is allocated per call; data are shared between copies.
-pub trait Likelihood: Send + Sync {
+pub trait Likelihood: Copies + Send + Sync {
     /// The value; where a gradient is given it is overwritten with the derivatives in the natural parameters.
     fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64;
-
-    /// A copy for another chain.
-    fn boxed(&self) -> Box<dyn Likelihood>;
 
     /// The number of natural parameters.
     fn parameters(&self) -> usize;
 }
 
+/// What can be copied behind a pointer: every likelihood that can be copied at all.
+pub trait Copies {
+    /// A copy for another chain.
+    fn boxed(&self) -> Box<dyn Likelihood>;
+}
+
+impl<L: Likelihood + Clone + 'static> Copies for L {
+    fn boxed(&self) -> Box<dyn Likelihood> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Likelihood> {
+    fn clone(&self) -> Self {
+        (**self).boxed()
+    }
+}
+
 /// The sum of independent parts: users with different mechanisms, each group compressed by itself.
+#[derive(Clone)]
 pub struct SummedLikelihood {
     parts: Vec<Box<dyn Likelihood>>,
     parameters: usize,
@@ -72,10 +88,6 @@ impl Likelihood for SummedLikelihood {
             }
         }
         total
-    }
-
-    fn boxed(&self) -> Box<dyn Likelihood> {
-        Box::new(Self::new(self.parts.iter().map(|part| part.boxed()).collect(), self.parameters))
     }
 
     fn parameters(&self) -> usize {

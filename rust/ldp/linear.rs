@@ -46,11 +46,6 @@ fn carry(d: usize, theta: &[f64], sigma: f64, s: &[f64], g: &[f64], gradient: &m
     scalars[d] = 2.0 * sigma * last;
 }
 
-fn check_square(name: &'static str, matrix: &[f64], p: usize) -> Result<()> {
-    Error::require_shape(name, [p, p], [matrix.len()])?;
-    Ok(())
-}
-
 /// Records released with normal noise, or without.
 #[derive(Clone, Debug)]
 pub struct LinearRecords {
@@ -71,7 +66,7 @@ impl LinearRecords {
     /// [`Error::Shape`].
     pub fn new(scatter: Vec<f64>, users: f64, noise: Vec<f64>) -> Result<Self> {
         let p = noise.len();
-        check_square("scatter", &scatter, p)?;
+        Error::require_shape("scatter", [p, p], [scatter.len()])?;
         let empty = vec![0.0; p * p];
         let [k, inverse, product, g] = std::array::from_fn(|_| empty.clone());
         Ok(Self { d: p - 1, users, scatter, noise, k, inverse, product, g })
@@ -98,10 +93,6 @@ impl Likelihood for LinearRecords {
             carry(d, theta, sigma, s, &self.g, gradient);
         }
         value
-    }
-
-    fn boxed(&self) -> Box<dyn Likelihood> {
-        Box::new(self.clone())
     }
 
     fn parameters(&self) -> usize {
@@ -131,7 +122,7 @@ impl LinearSums {
     /// # Errors
     /// [`Error::Shape`]; [`Error::Domain`] without users.
     pub fn new(total: &[f64], p: usize, users: f64, noise: f64, ratios: (f64, f64)) -> Result<Self> {
-        check_square("total", total, p)?;
+        Error::require_shape("total", [p, p], [total.len()])?;
         Error::require(users >= 1.0, "n", users, "at least 1")?;
         let (first, second) = ratios;
         let stretch = first * first / (4.0 * second);
@@ -232,10 +223,6 @@ impl Likelihood for LinearSums {
             *slope /= self.unit;
         }
         value
-    }
-
-    fn boxed(&self) -> Box<dyn Likelihood> {
-        Box::new(self.clone())
     }
 
     fn parameters(&self) -> usize {

@@ -16,9 +16,9 @@
 
 use super::Likelihood;
 use super::matrix::{
-    add_multiple, cholesky, dot, eigen, inverse_of_cholesky, multiply, multiply_by_transposed, multiply_transposed,
+    add_multiple, cholesky, dot, eigen, gauss_rule, inverse_of_cholesky, multiply, multiply_by_transposed,
+    multiply_transposed, solve_lower, solve_upper,
 };
-use super::matrix::{solve_lower, solve_upper};
 use crate::numeric::dispatch::{at_level, level};
 use crate::{Error, Result};
 use std::f64::consts::{PI, TAU};
@@ -32,18 +32,7 @@ const REACH: f64 = 8.4;
 const BLOCK: usize = 64;
 
 /// Nodes and weights of Gauss and Hermite for the standard normal law, for variances too small for the table's grid.
-pub static HERMITE: LazyLock<[[f64; 2]; 24]> = LazyLock::new(|| {
-    // Eigenvalues of the Jacobi matrix: off-diagonal sqrt(k); weights from the first components.
-    const N: usize = 24;
-    let mut v = vec![0.0; N * N];
-    for k in 1..N {
-        v[k * N + k - 1] = (k as f64).sqrt();
-        v[(k - 1) * N + k] = (k as f64).sqrt();
-    }
-    let (mut values, mut off) = (vec![0.0; N], vec![0.0; N]);
-    eigen(&mut v, &mut values, &mut off, N);
-    std::array::from_fn(|k| [values[k], v[k] * v[k]])
-});
+pub static HERMITE: LazyLock<[[f64; 2]; 24]> = LazyLock::new(|| gauss_rule(|k| (k as f64).sqrt()));
 
 fn sigmoid(x: f64) -> f64 {
     let e = (-x.abs()).exp();
@@ -296,10 +285,6 @@ impl Likelihood for LogisticRecords {
         value
     }
 
-    fn boxed(&self) -> Box<dyn Likelihood> {
-        Box::new(self.clone())
-    }
-
     fn parameters(&self) -> usize {
         self.d + self.d * self.d
     }
@@ -546,10 +531,6 @@ impl Likelihood for LogisticSums {
             }
         }
         value
-    }
-
-    fn boxed(&self) -> Box<dyn Likelihood> {
-        Box::new(self.clone())
     }
 
     fn parameters(&self) -> usize {

@@ -273,6 +273,19 @@ fn implicit_ql(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) {
     }
 }
 
+/// Nodes and weights of Gauss's rule for a symmetric law of mass one: eigenvalues of its Jacobi matrix, whose entry beside the
+/// diagonal is `beside(k)` in row k, and squares of the eigenvectors' first components.
+pub fn gauss_rule<const N: usize>(beside: impl Fn(usize) -> f64) -> [[f64; 2]; N] {
+    let mut v = vec![0.0; N * N];
+    for k in 1..N {
+        v[k * N + k - 1] = beside(k);
+        v[(k - 1) * N + k] = v[k * N + k - 1];
+    }
+    let (mut values, mut off) = (vec![0.0; N], vec![0.0; N]);
+    eigen(&mut v, &mut values, &mut off, N);
+    std::array::from_fn(|k| [values[k], v[k] * v[k]])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -196,6 +196,7 @@ pub(super) fn pull_shares(
 }
 
 /// A likelihood of some of the parameters: those of one group, and those that all groups share.
+#[derive(Clone)]
 pub struct Selected {
     part: Box<dyn Likelihood>,
     which: Vec<usize>,
@@ -224,10 +225,6 @@ impl Likelihood for Selected {
             gradient[i] += slope;
         }
         value
-    }
-
-    fn boxed(&self) -> Box<dyn Likelihood> {
-        Box::new(Self::new(self.part.boxed(), self.which.clone(), self.parameters))
     }
 
     fn parameters(&self) -> usize {

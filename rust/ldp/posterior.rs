@@ -4,18 +4,13 @@ use super::{Likelihood, PriorBlock};
 use crate::{Error, Result};
 
 /// The unnormalized log density of the parameters given the released values.
+#[derive(Clone)]
 pub struct Posterior {
     blocks: Vec<PriorBlock>,
     likelihood: Box<dyn Likelihood>,
     natural: Vec<f64>,
     slope: Vec<f64>,
     scratch: Vec<f64>,
-}
-
-impl Clone for Posterior {
-    fn clone(&self) -> Self {
-        Self::assemble(self.blocks.clone(), self.likelihood.boxed())
-    }
 }
 
 impl Posterior {
@@ -26,19 +21,9 @@ impl Posterior {
     pub fn new(blocks: Vec<PriorBlock>, likelihood: Box<dyn Likelihood>) -> Result<Self> {
         let naturals: usize = blocks.iter().map(PriorBlock::naturals).sum();
         Error::require_shape("blocks", [likelihood.parameters()], [naturals])?;
-        Ok(Self::assemble(blocks, likelihood))
-    }
-
-    fn assemble(blocks: Vec<PriorBlock>, likelihood: Box<dyn Likelihood>) -> Self {
-        let naturals: usize = blocks.iter().map(PriorBlock::naturals).sum();
-        let scratch = blocks.iter().map(PriorBlock::scratch).sum();
-        Self {
-            blocks,
-            likelihood,
-            natural: vec![0.0; naturals],
-            slope: vec![0.0; naturals],
-            scratch: vec![0.0; scratch],
-        }
+        let scratch = vec![0.0; blocks.iter().map(PriorBlock::scratch).sum()];
+        let (natural, slope) = (vec![0.0; naturals], vec![0.0; naturals]);
+        Ok(Self { blocks, likelihood, natural, slope, scratch })
     }
 
     /// The number of unconstrained coordinates.
@@ -119,9 +104,7 @@ impl Posterior {
         self.natural = natural;
         if value.is_nan() { f64::NEG_INFINITY } else { value }
     }
-}
 
-impl Posterior {
     /// The natural values of rows of coordinates.
     pub fn natural_rows(&mut self, rows: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; rows.len() / self.dimension() * self.naturals()];

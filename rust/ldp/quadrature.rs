@@ -554,22 +554,7 @@ impl Computed {
         }
         0.5 * (low + high)
     }
-}
 
-/// Adds the coefficients from `from` on, times `c + i s`.
-fn add_turned(all: &ChebyshevSeries, from: usize, c: f64, s: f64, out: &mut ChebyshevSeries) {
-    at_level!(level(), {
-        let half = out.re.len();
-        let (from_re, from_im) = (&all.re[from..from + half], &all.im[from..from + half]);
-        let out = out.re.iter_mut().zip(&mut out.im);
-        for ((sum_re, sum_im), (re, im)) in out.zip(from_re.iter().zip(from_im)) {
-            *sum_re += re * c - im * s;
-            *sum_im += re * s + im * c;
-        }
-    })
-}
-
-impl Computed {
     fn support(&self, parameter: usize) -> Result<Support> {
         let scalar = self.supports.len() == self.dimension;
         let found = self.supports.get(parameter).copied().filter(|_| scalar);
@@ -602,4 +587,17 @@ impl Computed {
         };
         Ok(probabilities.iter().map(quantile).collect())
     }
+}
+
+/// Adds the coefficients from `from` on, times `c + i s`.
+fn add_turned(all: &ChebyshevSeries, from: usize, c: f64, s: f64, out: &mut ChebyshevSeries) {
+    at_level!(level(), {
+        let half = out.re.len();
+        let (from_re, from_im) = (&all.re[from..from + half], &all.im[from..from + half]);
+        let out = out.re.iter_mut().zip(&mut out.im);
+        for ((sum_re, sum_im), (re, im)) in out.zip(from_re.iter().zip(from_im)) {
+            *sum_re += re * c - im * s;
+            *sum_im += re * s + im * c;
+        }
+    })
 }

@@ -11,7 +11,7 @@
 
 use super::Likelihood;
 use super::condensed::condensed;
-use super::matrix::eigen;
+use super::matrix::gauss_rule;
 use crate::numeric::special::HALF_LOG_TWO_PI;
 use crate::{Error, Result};
 use std::sync::{Arc, LazyLock};
@@ -23,16 +23,11 @@ const DEPTH: f64 = 50.0;
 
 /// Nodes and weights on [-1, 1].
 pub static LEGENDRE: LazyLock<[[f64; 2]; POINTS]> = LazyLock::new(|| {
-    let mut v = vec![0.0; POINTS * POINTS];
-    for k in 1..POINTS {
-        let k2 = (k * k) as f64;
-        let off = (k2 / (4.0 * k2 - 1.0)).sqrt();
-        v[k * POINTS + k - 1] = off;
-        v[(k - 1) * POINTS + k] = off;
-    }
-    let (mut values, mut off) = (vec![0.0; POINTS], vec![0.0; POINTS]);
-    eigen(&mut v, &mut values, &mut off, POINTS);
-    std::array::from_fn(|k| [values[k], 2.0 * v[k] * v[k]])
+    let beside = |k: usize| {
+        let square = (k * k) as f64;
+        (square / (4.0 * square - 1.0)).sqrt()
+    };
+    gauss_rule(beside).map(|[node, weight]| [node, 2.0 * weight])
 });
 
 /// The logarithm of the integral of g(x) exp(c + b x + a x^2) over (left, right) and the means of x and x^2; minus infinity
@@ -171,10 +166,6 @@ impl Likelihood for Tractable {
             gradient.copy_from_slice(&slope);
         }
         total
-    }
-
-    fn boxed(&self) -> Box<dyn Likelihood> {
-        Box::new(self.clone())
     }
 
     fn parameters(&self) -> usize {
