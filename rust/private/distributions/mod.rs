@@ -279,6 +279,17 @@ fn normal_quantile(p: f64) -> f64 {
     if p < 0.5 { -z } else { z }
 }
 
+/// 1/n for each n below `N`, and 0 for n = 0.
+pub(crate) const fn reciprocals<const N: usize>() -> [f64; N] {
+    let mut table = [0.0; N];
+    let mut n = 1;
+    while n < N {
+        table[n] = 1.0 / n as f64;
+        n += 1;
+    }
+    table
+}
+
 /// Whether `value` is a whole number in `[least, LARGEST]`.
 fn check_whole(name: &'static str, value: f64, least: f64, requirement: &'static str) -> Result<()> {
     // through an integer: a call less than `floor`

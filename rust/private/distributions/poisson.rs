@@ -7,7 +7,7 @@
 //! Source: W. Hörmann (1993), The transformed rejection method for generating Poisson random variables, algorithm PTRS.
 
 use crate::distributions::sums::{Shape, log_above, outward, upper_sum};
-use crate::distributions::{RandomSource, Tail, open_uniform_of, uniform_of};
+use crate::distributions::{RandomSource, Tail, open_uniform_of, reciprocals, uniform_of};
 use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::elementary::exp_normal;
 use crate::numeric::special::{FACTORIALS, LOG_FACTORIALS, log_poisson};
@@ -113,15 +113,7 @@ const LANES: usize = 16;
 /// A count of a rate below [`SMALL`] is beyond this with probability below 1e-24, where no sum of masses below one is left to pass.
 const MOST: usize = 56;
 /// 1/n.
-const INVERSES: [f64; MOST + 1] = {
-    let mut inverses = [0.0; MOST + 1];
-    let mut n = 1;
-    while n <= MOST {
-        inverses[n] = 1.0 / n as f64;
-        n += 1;
-    }
-    inverses
-};
+const INVERSES: [f64; MOST + 1] = reciprocals();
 
 /// Sequential search for many cells, a word each: the smallest count whose distribution function exceeds the word's upper 52 bits.
 /// Where the rate is not below [`SMALL`] the count is 0.

@@ -8,6 +8,7 @@
 //! Cells whose sums would be long, or leave the range of a double, are left to `two_piece_poisson::draw`.
 //! Source: derived here; the law is that of [`super::two_piece_poisson`].
 
+use super::reciprocals;
 use super::words::RowWords;
 use crate::numeric::floats::{FloatWork, Floats, LANES};
 
@@ -24,15 +25,7 @@ const MOST_ABOVE: f64 = 8.0;
 const TERMS: usize = 48;
 
 /// Reciprocals of whole numbers.
-const RECIPROCALS: [f64; LARGEST_JOINT + TERMS + 3] = {
-    let mut table = [0.0; LARGEST_JOINT + TERMS + 3];
-    let mut n = 1;
-    while n < table.len() {
-        table[n] = 1.0 / n as f64;
-        n += 1;
-    }
-    table
-};
+const RECIPROCALS: [f64; LARGEST_JOINT + TERMS + 3] = reciprocals();
 
 /// Cells of a row with the same release, which is at most [`LARGEST_JOINT`].
 #[derive(Clone, Copy, Debug)]

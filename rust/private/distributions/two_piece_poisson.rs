@@ -14,7 +14,7 @@
 
 use crate::distributions::poisson::{self, Poisson};
 use crate::distributions::sums::{Moments, Shape, outward};
-use crate::distributions::{Distribution, LARGEST, RandomSource, Tail, check_rate};
+use crate::distributions::{Distribution, LARGEST, RandomSource, Tail, check_rate, reciprocals};
 use crate::numeric::special::{deviance, exact_product, log_add_exp, log_poisson, stirling_error};
 use crate::{Error, Result};
 
@@ -443,15 +443,7 @@ pub fn draw_near(released: i64, rate: f64, alpha: f64, rng: &mut impl RandomSour
 }
 
 /// Reciprocals of 1..=NEAR+1.
-const RECIPROCALS: [f64; NEAR + 2] = {
-    let mut table = [0.0; NEAR + 2];
-    let mut n = 1;
-    while n < NEAR + 2 {
-        table[n] = 1.0 / n as f64;
-        n += 1;
-    }
-    table
-};
+const RECIPROCALS: [f64; NEAR + 2] = reciprocals();
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@
 //! E[y] = alpha mu and p(o) = (1-alpha)/(1+alpha) alpha^|o| exp(-(1-alpha) mu). Beyond the range where these sums are short
 //! and safe, `distributions::TwoPiecePoisson` answers. Source: derived in that file.
 
-use crate::distributions::TwoPiecePoisson;
+use crate::distributions::{TwoPiecePoisson, reciprocals};
 use crate::numeric::special::log_factorial;
 
 /// Releases up to here have short sums.
@@ -25,15 +25,7 @@ pub fn most_short(alpha: f64) -> f64 {
 }
 
 /// Reciprocals of 1..=SHORT.
-const RECIPROCALS: [f64; SHORT as usize + 1] = {
-    let mut table = [0.0; SHORT as usize + 1];
-    let mut n = 1;
-    while n <= SHORT as usize {
-        table[n] = 1.0 / n as f64;
-        n += 1;
-    }
-    table
-};
+const RECIPROCALS: [f64; SHORT as usize + 1] = reciprocals();
 
 /// Masses below the joint `o > 0` and from it on, relative to the mass at zero.
 #[inline(always)]

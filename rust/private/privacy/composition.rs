@@ -9,6 +9,7 @@
 //!
 //! Source: P. Kairouz, S. Oh, P. Viswanath (2015), The composition theorem for differential privacy, for pure parts.
 
+use super::ULP;
 use super::calibration::{gaussian_epsilon, gaussian_sigma, tail_quantile};
 use super::loss::{LossLaw, Pair, binomial, shares};
 use super::profile_sum::{LossCells, Sum};
@@ -27,9 +28,6 @@ const MANY: usize = 64;
 const SHARP: f64 = 1e-12;
 /// As is a sum below this, parts of which may be subnormal.
 const LEAST: f64 = 1e-280;
-
-/// The distance of the double after one from one, of which margins are multiples: twice what an operation errs by.
-const ULP: f64 = f64::EPSILON;
 
 /// Masses on `origin + i step`.
 #[derive(Clone, Debug)]

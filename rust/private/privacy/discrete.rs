@@ -5,12 +5,10 @@
 //!
 //! All terms are positive, so nothing cancels. Source: Canonne, Kamath, Steinke (2020), theorem 7, whose two tails do.
 
+use super::ULP;
 use super::calibration::check_epsilon;
 use crate::{Error, Result};
 use libm::{exp, expm1, sqrt};
-
-/// The distance of the double after one from one, of which margins are multiples: twice what an operation errs by.
-const ULP: f64 = f64::EPSILON;
 
 /// The delta of discrete Gaussian noise on an integer of this sensitivity, rounded upwards.
 ///

@@ -7,6 +7,7 @@
 //! convex function delta of e^epsilon). All rounding goes that way: masses and losses are never below the exact ones.
 //! Source: V. Doroshenko et al. (2022), Connect the dots: tighter discrete approximations of privacy loss distributions.
 
+use super::ULP;
 use crate::{Error, Result};
 use libm::{exp, expm1, log, log1p, sqrt};
 
@@ -14,9 +15,6 @@ use libm::{exp, expm1, log, log1p, sqrt};
 pub const POINTS: usize = 2048;
 /// Atoms that are enumerated at most.
 pub const MAX_ATOMS: usize = 1 << 22;
-
-/// The distance of the double after one from one, of which margins are multiples: twice what an operation errs by.
-const ULP: f64 = f64::EPSILON;
 
 /// Losses and their probabilities.
 #[derive(Clone, Debug, Default, PartialEq)]

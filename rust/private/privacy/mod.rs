@@ -21,3 +21,6 @@ pub mod sensitivity;
 pub mod source;
 pub mod supports;
 pub mod zcdp;
+
+/// The distance of the double after one from one, of which margins are multiples: twice what an operation errs by.
+const ULP: f64 = f64::EPSILON;

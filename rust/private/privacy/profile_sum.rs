@@ -14,13 +14,13 @@
 //! ulps, and by its remainder: |c_(K+1)| over the cell is at most e_(K+1) e^(H + t (|x1| + u + 1)), for q grows by no more than
 //! e^H and the tail's hazard (below x + 1), phi by e^(t |x1|). Each is added to the sum.
 
+use super::ULP;
 use super::calibration::{density, mills, profile_upwards};
+use crate::distributions::reciprocals;
 use libm::{erfc, exp};
 use std::f64::consts::FRAC_1_SQRT_2;
 use std::ops::Range;
 
-/// The distance of the double after one from one, of which margins are multiples: twice what an operation errs by.
-const ULP: f64 = f64::EPSILON;
 /// Half the width of a cell: in deviations, and in nats.
 const HALF: (f64, f64) = (0.125, 0.25);
 /// Terms of a series: its remainder at |x1| = 9 is about 9^19 / (8^19 19!) < 1e-16 of the first.
@@ -127,15 +127,7 @@ impl LossCell {
 }
 
 /// 1/k.
-const INVERSES: [f64; TERMS + 2] = {
-    let mut all = [0.0; TERMS + 2];
-    let mut k = 1;
-    while k < all.len() {
-        all[k] = 1.0 / k as f64;
-        k += 1;
-    }
-    all
-};
+const INVERSES: [f64; TERMS + 2] = reciprocals();
 
 /// Losses in cells.
 #[derive(Clone, Debug)]

@@ -6,11 +6,9 @@
 //! ulps of the sum of the absolute values of its terms. The search goes in t = ln(a - 1), so that no order is too near to one.
 //! Source: C. Canonne, G. Kamath, T. Steinke (2020), The discrete Gaussian for differential privacy, corollary 13.
 
+use super::ULP;
 use crate::{Error, Result};
 use libm::{exp, log, log1p};
-
-/// The distance of the double after one from one, of which margins are multiples: twice what an operation errs by.
-const ULP: f64 = f64::EPSILON;
 
 /// The place where a function of t is least, about: the best of a grid, then a golden section.
 fn minimize(function: impl Fn(f64) -> f64) -> f64 {
@@ -44,6 +42,13 @@ fn orders(t: f64) -> (f64, f64, f64, f64) {
     (less, 1.0 + less, log_order, rest)
 }
 
+/// The least sum of the terms of an order, about, raised by what its rounding may have taken.
+fn least(terms: impl Fn(f64) -> [f64; 4]) -> f64 {
+    let best = terms(minimize(|t| terms(t).iter().sum()));
+    let (sum, size) = (best.iter().sum::<f64>(), best.iter().map(|term| term.abs()).sum::<f64>());
+    sum + 8.0 * ULP * size
+}
+
 /// A delta at epsilon, rounded upwards.
 ///
 /// # Errors
@@ -58,9 +63,7 @@ pub fn zcdp_delta(rho: f64, epsilon: f64) -> Result<f64> {
         let (less, order, log_order, rest) = orders(t);
         [less * order * rho, less * rest, -less * epsilon, -log_order]
     };
-    let best = terms(minimize(|t| terms(t).iter().sum()));
-    let (sum, size) = (best.iter().sum::<f64>(), best.iter().map(|term| term.abs()).sum::<f64>());
-    Ok(exp((sum + 8.0 * ULP * size).min(0.0)).next_up().clamp(f64::from_bits(1), 1.0))
+    Ok(exp(least(terms).min(0.0)).next_up().clamp(f64::from_bits(1), 1.0))
 }
 
 /// An epsilon at delta, rounded upwards.
@@ -78,9 +81,7 @@ pub fn zcdp_epsilon(rho: f64, delta: f64) -> Result<f64> {
         let (less, order, log_order, rest) = orders(t);
         [rho * order, rest, -log_order / less, -log_delta / less]
     };
-    let best = terms(minimize(|t| terms(t).iter().sum()));
-    let (sum, size) = (best.iter().sum::<f64>(), best.iter().map(|term| term.abs()).sum::<f64>());
-    Ok((sum + 8.0 * ULP * size).max(0.0))
+    Ok(least(terms).max(0.0))
 }
 
 #[cfg(test)]
