@@ -22,12 +22,13 @@
 //! probability of tau is that of their bivariate counts (SumLog and Poisson), multiplied out here.
 
 use super::cp::Cp;
+use super::dispersion::slice;
 use super::factor_matrix::FactorMatrix;
 use super::gamma_chain::{self, mixture, redraw_columns, seat};
 use super::gammas::Prior;
 use super::split::Splitter;
 use super::structure::{Entries, Factors, Layout, Structure};
-use crate::distributions::{RandomSource, chinese_restaurant, gamma};
+use crate::distributions::{chinese_restaurant, gamma};
 use crate::numeric::special::gamma::log_gamma;
 use crate::stream::Xoshiro;
 
@@ -203,7 +204,7 @@ fn redraw_tau(
         let below: f64 = counts.iter().zip(after).zip(&zeta).map(|((y, l), zeta)| (y + l) as f64 * zeta).sum();
         (power + prior.0) * log - below - tau * (zeta[0] * total_nu + prior.1)
     };
-    slice(tau, log_density, rng)
+    slice_of_log(tau, log_density, rng)
 }
 
 /// Draws tau given theta. A theta of zero is one below the least double.
@@ -232,29 +233,12 @@ fn redraw_tau_given(
         let gammas: f64 = shapes.iter().map(|(shape, more)| log_gamma(tau * shape + more)).sum();
         prior.0 * log + tau * (power * log - linear) - gammas
     };
-    slice(tau, log_density, rng)
+    slice_of_log(tau, log_density, rng)
 }
 
-/// A slice sampler on a logarithm, stepped out and shrunk (Neal 2003).
-fn slice(value: f64, log_density: impl Fn(f64) -> f64, rng: &mut Xoshiro) -> f64 {
-    let log_density = |log: f64| if log.abs() > 300.0 { f64::NEG_INFINITY } else { log_density(log) };
-    let start = value.ln().clamp(-300.0, 300.0);
-    let level = log_density(start) + rng.open_uniform().ln();
-    let mut low = start - rng.uniform();
-    let mut high = low + 1.0;
-    while log_density(low) > level {
-        low -= 1.0;
-    }
-    while log_density(high) > level {
-        high += 1.0;
-    }
-    loop {
-        let log = low + rng.uniform() * (high - low);
-        if log_density(log) >= level || high - low < 1e-12 {
-            return log.exp();
-        }
-        if log < start { low = log } else { high = log }
-    }
+/// A slice sampler on a logarithm, of width one before it is stepped out.
+fn slice_of_log(value: f64, log_density: impl Fn(f64) -> f64, rng: &mut Xoshiro) -> f64 {
+    slice(value.ln().clamp(-300.0, 300.0), 1.0, [-300.0, 300.0], log_density, rng).exp()
 }
 
 /// The entries of a factor of one row.
