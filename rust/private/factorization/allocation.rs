@@ -1,4 +1,4 @@
-//! What the ways of drawing a row share: where its counts go, and the ratios of its noise.
+//! What the ways of drawing a row share: where its words are, where its counts go, and the ratios of its noise.
 //!
 //! A row r of a sweep has one count per column v and one weight per component k; a part of a count falls to a pair (v, k), and
 //! is added to the pair's cell, to be read by column, and to the row's own sum of its component.
@@ -9,6 +9,17 @@ use super::split::Splitter;
 use crate::distributions::RandomSource;
 use crate::stream::Xoshiro;
 use std::ops::Range;
+
+/// Where the words of a sweep are.
+#[derive(Clone, Copy, Debug)]
+pub struct SweepAddress {
+    /// The key of the chain.
+    pub key: [u64; 2],
+    /// The sweep.
+    pub iteration: u64,
+    /// The row that the first one is in the table which this one is a shard of.
+    pub first_row: u64,
+}
 
 /// Where the counts of a row go: to components, by column and in all.
 pub struct Allocation<'a> {

@@ -9,12 +9,13 @@
 //! Sources: the model of M. Zhou, L. Carin (2015), Negative binomial process count and mixture modeling; R. Neal (2003), Slice
 //! sampling (stepping out).
 
+use super::allocation::SweepAddress;
 use super::negative_binomial::LARGEST_RELEASE;
 use super::released_counts::ReleasedCounts;
 use super::row::HELD_OUT;
 use crate::distributions::words::RowWords;
 use crate::distributions::{RandomSource, gamma};
-use crate::numeric::dispatch::{Level, at_level};
+use crate::numeric::dispatch::{Level, at_level, level};
 use crate::numeric::elementary::ln;
 use crate::numeric::special::gamma::{digamma, log_gamma};
 use crate::stream::{Xoshiro, xoshiro};
@@ -138,9 +139,9 @@ impl Dispersion {
     }
 
     /// Redraws shapes that are learnt, given rates and counts of all cells, both zero where a cell is not observed.
-    pub fn redraw(&mut self, rates: &[f64], counts: &[u32], cols: usize, address: MultiplierAddress) {
+    pub fn redraw(&mut self, rates: &[f64], counts: &[u32], cols: usize, address: SweepAddress) {
         let Some([mean, deviation]) = self.prior else { return };
-        let (axis, level) = (self.axis, address.level);
+        let (axis, level) = (self.axis, level());
         let slice = |group: usize, tails: &Tails, likelihood: &dyn Fn(f64) -> f64| {
             let first = if axis == DispersionAxis::Rows { address.first_row } else { 0 };
             let mut rng = xoshiro(address.key, SHAPES, address.iteration, first + group as u64);
@@ -220,14 +221,8 @@ impl Dispersion {
     }
 
     /// Turns the rates of all cells into multipliers, zero where a cell is not observed.
-    pub fn draw_multipliers(
-        &self,
-        table: &ReleasedCounts,
-        counts: &[u32],
-        rates: &mut [f64],
-        address: MultiplierAddress,
-    ) {
-        let (cols, level) = (table.cols(), address.level);
+    pub fn draw_multipliers(&self, table: &ReleasedCounts, counts: &[u32], rates: &mut [f64], address: SweepAddress) {
+        let (cols, level) = (table.cols(), level());
         // One shape serves all cells whose count is zero.
         let common = if let [r] = self.shapes[..]
             && counts.len() >= WORTH
@@ -308,19 +303,6 @@ fn divided(draws: &[f64], shapes: RowShapes<'_>, codes: &[i8], rates: &mut [f64]
         Some(r) => each(draws, |_| r, codes, rates),
         None => each(draws, |column| shapes.at(column), codes, rates),
     }
-}
-
-/// Where the words of a sweep are, and the vectors to use.
-#[derive(Clone, Copy, Debug)]
-pub struct MultiplierAddress {
-    /// The key of the chain.
-    pub key: [u64; 2],
-    /// The sweep.
-    pub iteration: u64,
-    /// The level of the machine.
-    pub level: Level,
-    /// The row that the first one is in the table which this one is a shard of.
-    pub first_row: u64,
 }
 
 /// `sum_i ln(1 + mu_i / r)`, given the largest rate: a logarithm for each product of some terms. Where terms are below 2^30 these are
@@ -492,8 +474,7 @@ mod tests {
         for (axis, number) in [(DispersionAxis::Table, 1), (DispersionAxis::Columns, cols)] {
             let dispersion = Dispersion::new(axis, vec![r; number], None, &table).unwrap();
             let mut found = rates.clone();
-            let address =
-                MultiplierAddress { key: [3, 5], iteration: 1, level: crate::numeric::dispatch::level(), first_row: 0 };
+            let address = SweepAddress { key: [3, 5], iteration: 1, first_row: 0 };
             dispersion.draw_multipliers(&table, &counts, &mut found, address);
             for count in [0, 2] {
                 let own = (0..cells).filter(|&cell| counts[cell] == count && held_out[cell] == 0);
@@ -513,7 +494,7 @@ mod tests {
                 (0..cells).map(|cell| [0, 1, 0, 2, 7, 8, 9, 63, 64, 65, 300][cell * cell % 11]).collect();
             for scale in [1e-4, 1.0, 1e9] {
                 let rates: Vec<f64> = (0..cells).map(|cell| scale * (1.0 + (cell % 17) as f64)).collect();
-                let (tails, level) = (Tails::new(&rates, &counts), crate::numeric::dispatch::level());
+                let (tails, level) = (Tails::new(&rates, &counts), level());
                 for r in [1e-3_f64, 0.6, 50.0] {
                     let cell = |(&rate, &count): (&f64, &u32)| {
                         let tail: f64 = (0..count).map(|j| (f64::from(j) / r).ln_1p()).sum();

@@ -8,9 +8,10 @@
 //!
 //! Source: A. Schein et al. (2019), section 4 of the appendix, with the auxiliary variables summed out.
 
+use super::allocation::SweepAddress;
 use super::cp;
 use super::dirichlet;
-use super::dispersion::{Dispersion, MultiplierAddress};
+use super::dispersion::Dispersion;
 use super::factor_matrix::{FactorMatrix, ROWS};
 use super::gammas::Prior;
 use super::hyperpriors::{self, Rates};
@@ -18,7 +19,7 @@ use super::likelihood;
 use super::model::{FACTORS, Model, Sizes};
 use super::pass::exposures;
 use super::released_counts::{Facts, ReleasedCounts};
-use super::sweep::{Kept, Laws, Sweep, SweepAddress};
+use super::sweep::{Kept, Laws, Sweep};
 pub use super::sweep::{Method, Tally};
 use crate::distributions::gamma;
 use crate::distributions::words::RowWords;
@@ -357,8 +358,7 @@ impl GibbsChain {
         self.iteration += 1;
         if let Some(dispersion) = &mut self.dispersion {
             let (counts, rates) = (&self.cells.0, &mut self.cells.1);
-            let (key, iteration, first_row) = (self.key, self.iteration, self.first_row);
-            let address = MultiplierAddress { key, iteration, level: level(), first_row };
+            let address = SweepAddress { key: self.key, iteration: self.iteration, first_row: self.first_row };
             dispersion.redraw(rates, counts, self.table.cols(), address);
             dispersion.draw_multipliers(&self.table, counts, rates, address);
         }

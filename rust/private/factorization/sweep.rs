@@ -9,7 +9,7 @@
 //! models; the auxiliary variables there are summed out but for one method, see `docs/mathematics/factorization.md`.
 
 use super::alias::Aliases;
-use super::allocation::{Allocation, Ratios};
+use super::allocation::{Allocation, Ratios, SweepAddress};
 use super::dense_row::DenseRow;
 use super::dispersion::Dispersion;
 use super::events::Events;
@@ -140,17 +140,6 @@ pub struct Laws<'a> {
     pub dispersion: Option<&'a Dispersion>,
     /// The share of positive releases among all cells, of all shards.
     pub positive: f64,
-}
-
-/// Where the words of a sweep are.
-#[derive(Clone, Copy, Debug)]
-pub struct SweepAddress {
-    /// The key of the chain.
-    pub key: [u64; 2],
-    /// The sweep.
-    pub iteration: u64,
-    /// The row that the first one is in the table which this one is a shard of.
-    pub first_row: u64,
 }
 
 /// One allocation: what it reads.
