@@ -11,7 +11,7 @@ use super::sums::ExactSum;
 use crate::{Error, Result};
 use std::f64::consts::PI;
 
-/// Binary places of the moments.
+/// Binary places of the moments, of which sums over fewer than 2^33 users fit 64 bits; and half of their unit, for rounding.
 const PLACES: u32 = 30;
 const HALF: i64 = 1 << (PLACES - 1);
 

@@ -9,7 +9,7 @@ use crate::Result;
 /// least width serves: between two atoms d apart, where the nearest zeros are, a share e^(-d^2 / 8) of the users lies.
 const WIDTHS: [f64; 2] = [0.25, 4.0];
 const PER_DISTANCE: f64 = 1.5;
-/// A panel with fewer values is not worth it.
+/// A panel with fewer values, twice the nodes that would replace them, keeps them.
 const FEW: usize = 32;
 
 /// Values with weights that have the sum of ln p over releases with normal noise: themselves, or Chebyshev nodes.

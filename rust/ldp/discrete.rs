@@ -17,8 +17,9 @@ use crate::{Error, Result};
 use std::f64::consts::PI;
 use std::sync::Arc;
 
-/// Bounds further apart than this would need tables too large to be of use.
+/// Bounds further apart than this would need tables too large to be of use: there are six, of 32 MiB each here.
 pub const WIDEST: i64 = 1 << 22;
+/// Nodes of a panel, over which the noise falls by e at the most.
 const NODES: usize = 16;
 
 /// The law of a count before clipping.

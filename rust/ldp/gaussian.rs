@@ -142,7 +142,7 @@ fn sum_of_values(at: &GaussianTerms, points: Slices<'_>) -> [f64; 3] {
     at_level!(level(), { sum_in_blocks::<false>(at, points) })
 }
 
-/// Points of a block.
+/// Points of a block: as many as the widest registers hold.
 const LANES: usize = 8;
 
 /// [`Marginal::sum`], eight points at a time; the last ones are filled up with points of no weight.

@@ -24,11 +24,12 @@ use crate::{Error, Result};
 use std::f64::consts::{PI, TAU};
 use std::sync::{Arc, LazyLock};
 
-/// The steps of the grid of means that the integral is tabled on.
+/// The steps h of the grid of means that the integral is tabled on: a quintic errs by h^6 / 46080 = 1.3e-12 times a sixth
+/// derivative.
 const STEP: f64 = 1.0 / 16.0;
 /// Deviations beyond which the normal density is below 5e-16 of its maximum.
 const REACH: f64 = 8.4;
-/// Users of a block.
+/// Users of a block, whose columns stay in the nearest cache with up to sixty coordinates. Not tuned.
 const BLOCK: usize = 64;
 
 /// Nodes and weights of Gauss and Hermite for the standard normal law, for variances too small for the table's grid.

@@ -18,14 +18,15 @@ use crate::stream::Stream;
 use crate::{Error, Result};
 use std::f64::consts::PI;
 
-/// The log density at the edges of the box, below that at the mode.
+/// The log density at the edges of the box, below that at the mode: e^-30 is 1e-13, far below [`TOLERANCE`].
 const DEPTH: f64 = 30.0;
-/// How soon the points spread out.
+/// How soon the points spread out. Not tuned: with more, heavy tails take fewer points and normal ones more.
 const SPREAD: f64 = 0.5;
 /// What the next finer grid may change in the moments, in standard deviations, where nothing less is asked for.
 pub const TOLERANCE: f64 = 1e-6;
-/// The points of the finest grid.
+/// The points of the finest grid, 2 MiB: a posterior that needs more is refused. Not tuned.
 const FINEST: usize = 1 << 18;
+/// The purpose of the words of draws: "ldp", 1.
 const PURPOSE: u64 = 0x6c64_7001;
 
 /// A computed posterior.

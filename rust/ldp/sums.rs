@@ -7,7 +7,7 @@
 
 /// Digits: products of doubles lie below 2^2048, and 2^64 of them may be added.
 const DIGITS: usize = 136;
-/// Additions between two carries.
+/// Additions between two carries: each adds less than 2^32 to a digit, so that none leaves 62 bits.
 const PUT_OFF: u32 = 1 << 29;
 
 /// A sum in units of 2^-2148.

@@ -16,7 +16,7 @@ use crate::numeric::special::HALF_LOG_TWO_PI;
 use crate::{Error, Result};
 use std::sync::{Arc, LazyLock};
 
-/// Nodes of the rule of Gauss and Legendre.
+/// Nodes of the rule of Gauss and Legendre: what is left of an integrand above e^-[`DEPTH`] they integrate to rounding.
 const POINTS: usize = 48;
 /// An integrand ends where it has fallen by e^-50 from its maximum, 2e-22 of it.
 const DEPTH: f64 = 50.0;

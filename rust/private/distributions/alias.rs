@@ -22,15 +22,15 @@ const FEWEST_BITS: u32 = 12;
 const MOST_BITS: u32 = 16;
 /// Cells for each value where the bits suffice: then less than one draw of a hundred falls to the remainder.
 const CELLS_PER_VALUE_BITS: u32 = 5;
-/// The most values of a table, as a power of two.
+/// The most values of a table, as a power of two: with more, one has fewer than eight cells of the largest table.
 const MOST_VALUES_BITS: u32 = 13;
-/// Fewer draws than this are not worth a table.
+/// Fewer draws than this get no table, however few values it would have. Not tuned.
 const FEWEST: usize = 1024;
 /// Draws for each value of a table that take as long as to make it.
 const DRAWS_PER_VALUE: usize = 4;
-/// Draws looked at together for one that falls to the remainder.
+/// Draws looked at together for one that falls to the remainder, as one of a hundred does. Not tuned.
 const TOGETHER: usize = 32;
-/// Draws at a time.
+/// Draws at a time, whose places fit sixteen bits and the nearest cache.
 pub const MOST_DRAWS: usize = 512;
 /// What stands for the remainder in a cell, and for a tail in the remainder.
 const REST: i16 = i16::MIN;

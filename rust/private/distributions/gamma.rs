@@ -252,7 +252,7 @@ impl FloatWork for Strips<'_> {
     }
 }
 
-/// Draws worked on together.
+/// Draws worked on together, in 2 KiB for each of what is kept of them. Not tuned.
 const BATCH: usize = 256;
 
 /// A draw of rate one for each shape > 0; words are taken as they come, so equal shapes and words give equal draws.

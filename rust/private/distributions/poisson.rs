@@ -106,9 +106,9 @@ pub(super) fn invert(rate: f64, u: f64, mut p: f64) -> i64 {
     n as i64
 }
 
-/// Rates below this are drawn by sequential search.
+/// Rates below this are drawn by sequential search: the constants of the rejection are the paper's for rates from ten on.
 pub const SMALL: f64 = 10.0;
-/// Cells searched side by side.
+/// Cells searched side by side: two registers of eight, which do not wait for each other.
 const LANES: usize = 16;
 /// A count of a rate below [`SMALL`] is beyond this with probability below 1e-24, where no sum of masses below one is left to pass.
 const MOST: usize = 56;
@@ -181,7 +181,7 @@ fn search(rates: &[f64; LANES], words: &[u64; LANES]) -> [i64; LANES] {
     counts
 }
 
-/// Rates from here on take no part from a table.
+/// Rates from here on take no part from a table. Not tuned: with a larger one there are more tables, and longer ones.
 pub const END: f64 = 1024.0;
 /// The rate from which on a draw of an array takes its whole part from a table: below it a search takes fewer steps than that saves.
 pub(super) const TABLED: f64 = 4.0;

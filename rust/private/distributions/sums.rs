@@ -28,7 +28,7 @@ const DIRECT: f64 = 1000.0;
 const LEAST_FALL: f64 = 0.956;
 /// 2^52: from here on x + 1 and x - 1 are not both doubles that differ from x.
 const WHOLE: f64 = 4_503_599_627_370_496.0;
-/// Nodes of the quadrature in each panel.
+/// Nodes of the quadrature in each panel: with four panels its tails are those term by term to 1e-14 (the tests below).
 const NODES: usize = 20;
 /// Panels of the quadrature.
 const PANELS: usize = 4;

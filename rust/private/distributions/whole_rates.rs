@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 /// Whole rates below this have tables, and so have its multiples.
 pub const STEP: usize = 64;
 const MULTIPLES: usize = END as usize / STEP;
-/// The least mass that has a cell.
+/// The least mass that has a cell: 2^-70.
 const LEAST: f64 = 8.5e-22;
 
 /// The tables, all their cells in a row.

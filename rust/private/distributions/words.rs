@@ -15,7 +15,7 @@ use rand_core::SeedableRng;
 
 /// The purpose of the states.
 const WORDS: u64 = 0x0077_6f72_6473;
-/// Elements of a block.
+/// Elements of a block, which has its own generators: draws depend on it.
 pub const BLOCK: usize = 4096;
 
 /// Words of a block beside those of its elements, one after another.
@@ -53,7 +53,7 @@ impl BlockWords {
     }
 }
 
-/// Words made ahead.
+/// Words made ahead, 4 KiB. Not tuned.
 const AHEAD: usize = 512;
 
 /// The words of a row of cells, from eight generators side by side, made some hundred at a time.

@@ -9,7 +9,7 @@
 use crate::distributions::{TwoPiecePoisson, reciprocals};
 use crate::numeric::special::log_factorial;
 
-/// Releases up to here have short sums.
+/// Releases up to here have short sums. Not tuned: with more, tables of their coefficients are longer.
 pub const SHORT: i64 = 64;
 
 /// Whether the sums of a release are short and cannot overflow.

@@ -23,7 +23,7 @@ use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::floats::float_work;
 use crate::stream::Xoshiro;
 
-/// Cells whose words are made at a time.
+/// Cells whose words are made at a time, 4 KiB. Not tuned.
 const BATCH: usize = 512;
 
 /// What the cells of a row keep between the steps of their draw.

@@ -31,9 +31,9 @@ const SHAPES: u64 = 0x6469_7370_6572_7365;
 const WIDTH: f64 = 3.0;
 /// ln r stays within this of zero: beyond it counts cannot be told from Poisson ones, or from nothing.
 const FARTHEST: f64 = 18.0;
-/// Cells whose logarithms a thread adds up at a time; sums of such are added in order.
+/// Cells whose logarithms a thread adds up at a time; sums of such are added in order, so that their bits depend on it.
 const CELLS: usize = 1 << 14;
-/// So many cells are worth a table of the law of their multipliers.
+/// So many cells are worth a table of the law of their multipliers: eight for each of its strips. Not tuned.
 const WORTH: usize = 1 << 13;
 /// Counts up to here have logarithms in common where there are [`MANY`].
 const FEW: usize = 8;

@@ -156,7 +156,7 @@ fn divergences([shapes, rates, digammas]: [&[f64]; 3], prior: [&[f64]; 2]) -> f6
     total
 }
 
-/// Terms worked out before they are added up in order.
+/// Terms worked out before they are added up in order: vectors make them, and sums take them one by one. Not tuned.
 const TERMS: usize = 64;
 
 /// KL(Gamma(A, B) || Gamma(a, b)), given psi(A).

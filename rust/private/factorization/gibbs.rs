@@ -37,7 +37,8 @@ const SHARES: u64 = 0x0073_6861_7265_7300;
 const PRIORS: u64 = 0x0070_7269_6f72_7300;
 /// The purpose of the words of gamma variables drawn side by side, for factor m at m more.
 const GAMMAS: u64 = 0x6761_6d6d_6173_0000;
-/// Rows of a factor that are redrawn together.
+/// Rows of a factor that are redrawn together, with words of their own: draws depend on it. Sixteen of sixteen components are what
+/// gamma variables are drawn in at a time.
 const BLOCK: usize = 16;
 
 /// A chain: data, factors and how far it is.

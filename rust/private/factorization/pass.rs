@@ -27,7 +27,7 @@ use crate::numeric::special::log_factorial;
 use crate::{Result, parallel};
 use std::ops::Range;
 
-/// Rows whose sums are formed one after the other; partial sums of such blocks are added in order.
+/// Rows whose sums are formed one after the other; partial sums of such blocks are added in order, so that their bits depend on it.
 const BLOCK: usize = 128;
 
 /// What a pass over all cells adds up.

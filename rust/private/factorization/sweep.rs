@@ -35,7 +35,7 @@ const ALLOCATION: u64 = 0x616c_6c6f_6361_7465;
 const EIGHT: u64 = 0x0065_6967_6874;
 /// The purpose of the blocks of the Bessel draws.
 const BESSEL: u64 = 0x0062_6573_7365_6c00;
-/// Cells a thread works on at a time.
+/// Cells a thread works on at a time: 0.3 to 4 ms of fifty components at mean counts of .02 to 3. Not tuned.
 const BLOCK: usize = 1 << 16;
 
 /// How counts are drawn.

@@ -23,7 +23,7 @@ const LEAST: f64 = 1e-60;
 /// Smaller entries before and after the others are passed over. What they add to any D_x is below 2^11 of it each, and q
 /// comes out smaller by so little that the left side rises by less than their sum.
 const TINY: f64 = 1.0 / (1u128 << 80) as f64;
-/// How fast the step grows, and its largest value.
+/// How fast the step grows, and its largest value. Not tuned: with more, fewer steps are taken and more of them are taken back.
 const GROWTH: f64 = 1.1;
 const LARGEST: f64 = 1e6;
 /// Keeps a step that overshoots within the range of floats; any distribution gives valid bounds.

@@ -17,7 +17,7 @@ use crate::privacy::choice::{Choice, Doubles, weigh};
 use crate::privacy::source::Source;
 use crate::{Error, Result};
 
-/// The largest N.
+/// The largest N: to make a law takes N^2 / 2 exponentials for each category but two, and to keep it 16 N bytes for each.
 pub const MAX_RESOLUTION: usize = 1 << 12;
 
 /// A trimmed Dirichlet law on a lattice.

@@ -10,7 +10,7 @@ use crate::monitor::Monitor;
 use crate::numeric::dispatch::{at_level, level};
 use crate::{Error, Result};
 
-/// Families wider than this are counted record by record.
+/// Families wider than this are counted record by record: of 64 records they would take 2^width conjunctions.
 const WIDE: usize = 8;
 /// Records between two looks at the monitor.
 const BATCH: usize = 1 << 18;

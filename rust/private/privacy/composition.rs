@@ -16,13 +16,13 @@ use super::profile_sum::{LossCells, Sum};
 use crate::{Error, Result};
 use libm::{expm1, log, log1p, sqrt};
 
-/// Atoms of different parts that are enumerated together.
+/// Atoms of different parts that are enumerated together. Not tuned: with more, a delta is exact for more parts and takes longer.
 const ENUMERATED: usize = 20_000;
-/// Points of a grid before it is made coarser.
+/// Points of a grid before it is made coarser. Not tuned: with more, losses are finer, and a convolution takes their square.
 const GRID: usize = 4096;
 /// What is cut off an end of a grid goes to infinity or to the lowest point kept; so little that no delta shows it.
 const CUT: f64 = 1e-40;
-/// Losses that are put in cells beside Gaussian noise, at the least.
+/// Losses that are put in cells beside Gaussian noise, at the least. Not tuned: fewer are soon added one by one.
 const MANY: usize = 64;
 /// The relative error of a sum over cells that is taken; beyond, losses are added one by one.
 const SHARP: f64 = 1e-12;

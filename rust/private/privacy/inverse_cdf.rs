@@ -16,7 +16,7 @@ pub trait CumulativeLaw {
     fn cumulative(&self, precision: u64) -> Vec<Interval>;
 }
 
-/// Bits of the uniform number that pick the place where the search begins.
+/// Bits of the uniform number that pick the place where the search begins: one for each entry of the tables of [`super::noise`].
 const GUIDE_BITS: u32 = 8;
 
 /// A law's table of first words.

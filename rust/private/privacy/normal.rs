@@ -86,7 +86,7 @@ pub struct RoundedNormal {
     exponent: i32,
 }
 
-/// Sums are formed in units of `2^-UNIT` grid steps.
+/// Sums are formed in units of `2^-UNIT` grid steps: with a deviation below 2^22 and k below 2^6 they fit 127 bits.
 const UNIT: u32 = 95;
 
 impl RoundedNormal {
