@@ -78,9 +78,9 @@ macro_rules! of_values {
             py: Python<'py>,
             $values: LentRow<'py, $of>,
             $($argument: $kind,)*
-            insecure_seed: $crate::privacy::Seed,
+            insecure_seed: Seed,
         ) -> PyResult<Row<'py, $found>> {
-            $crate::privacy::$way(py, &$values, insecure_seed, |values, source, monitor| {
+            $way(py, &$values, insecure_seed, |values, source, monitor| {
                 $place::$name(values, $($argument,)* source, monitor)
             })
         }

@@ -31,7 +31,7 @@ pub fn map_rates(
     monitor: &mut dyn Monitor,
     cell: impl Fn(usize, usize, f64) -> f64 + Sync + Send,
 ) -> Result<Vec<f64>> {
-    Error::require_all(rates, |rate| rate >= 0.0 && rate <= LARGEST, "rates", "in [0, 2^53]")?;
+    Error::require_all(rates, |rate| (0.0..=LARGEST).contains(&rate), "rates", "in [0, 2^53]")?;
     let mut out = vec![0.0; rates.len()];
     let cols = table.cols().max(1);
     parallel::run(threads, table.rows() as u64, monitor, |progress| {
