@@ -176,13 +176,14 @@ fn in_logarithms(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::distributions::tests::assert_bins_fit;
     use crate::stream::xoshiro;
 
-    /// Asserts that parts fit their expectations.
-    fn assert_parts_fit(weights: &[f64], counts: &[u64]) {
+    /// Asserts that parts fit their expectations, false alarm 1e-6, and are none where the weight is.
+    pub(crate) fn assert_parts_fit(weights: &[f64], counts: &[u64]) {
+        assert!(weights.iter().zip(counts).all(|(weight, &count)| *weight > 0.0 || count == 0));
         let (total, all): (f64, f64) = (weights.iter().sum(), counts.iter().sum::<u64>() as f64);
         let live = weights.iter().zip(counts).filter(|(w, _)| **w > 0.0);
         assert_bins_fit(&live.map(|(w, &n)| (n as f64, all * w / total)).collect::<Vec<_>>(), &counts);

@@ -20,12 +20,14 @@ use crate::{Error, Result, parallel};
 /// Bytes of a strip: it has to stay in the second-level cache while all edges go over it.
 const STRIP: usize = 1 << 19;
 
-fn check_size(matrix: ChannelMatrix<'_>, vertices: usize) -> Result<()> {
+/// The edges of a graph between different rows of a channel.
+fn edges_of(matrix: ChannelMatrix<'_>, graph: &Graph) -> Result<Vec<(u32, u32)>> {
+    let vertices = graph.vertices();
     if matrix.rows() != vertices {
         let found = format_args!("({}, {})", matrix.rows(), matrix.cols());
         return Err(Error::shape("matrix", format_args!("({vertices}, ...)"), found));
     }
-    Ok(())
+    Ok(graph.edges().iter().copied().filter(|(u, v)| u != v).collect())
 }
 
 /// The least epsilon for which the channel is private on the graph.
@@ -33,8 +35,7 @@ fn check_size(matrix: ChannelMatrix<'_>, vertices: usize) -> Result<()> {
 /// # Errors
 /// [`Error::Shape`] unless there is a row for each vertex; the monitor's objection.
 pub fn epsilon(matrix: ChannelMatrix<'_>, graph: &Graph, threads: usize, monitor: &mut dyn Monitor) -> Result<f64> {
-    check_size(matrix, graph.vertices())?;
-    let edges: Vec<(u32, u32)> = graph.edges().iter().copied().filter(|(u, v)| u != v).collect();
+    let edges = edges_of(matrix, graph)?;
     if edges.is_empty() {
         return Ok(0.0);
     }
@@ -156,8 +157,7 @@ fn over_edges(
     monitor: &mut dyn Monitor,
     divergence: impl Fn(&[f64], &[f64]) -> f64 + Sync,
 ) -> Result<f64> {
-    check_size(matrix, graph.vertices())?;
-    let edges: Vec<(u32, u32)> = graph.edges().iter().copied().filter(|(u, v)| u != v).collect();
+    let edges = edges_of(matrix, graph)?;
     if edges.is_empty() {
         return Ok(0.0);
     }

@@ -325,6 +325,8 @@ mod tests {
     use super::super::source::Generator;
     use super::super::source::tests::{DecisionTree, walk};
     use super::*;
+    use crate::distributions::tests::{assert_bins_fit, pooled};
+    use std::fmt::Debug;
 
     fn factorial(n: u32) -> BigUint {
         (1..=n).map(BigUint::from).product()
@@ -396,18 +398,10 @@ mod tests {
         }
     }
 
-    /// The chi-square distance of counts to probabilities must stay below its mean by `7 sqrt(2 bins)` at most: far beyond 1e-6.
-    fn fits(counts: &[f64], probabilities: &[f64]) {
-        let total: f64 = counts.iter().sum();
-        let (mut distance, mut bins) = (0.0, 0.0);
-        for (count, probability) in counts.iter().zip(probabilities) {
-            let expected = total * probability;
-            if expected > 25.0 {
-                distance += (count - expected).powi(2) / expected;
-                bins += 1.0;
-            }
-        }
-        assert!(distance < bins + 7.0 * f64::sqrt(2.0 * bins) + 10.0, "chi-square {distance} with {bins} bins");
+    /// Asserts that counts fit masses up to a factor; false alarm 1e-6.
+    fn assert_fit(counts: &[f64], masses: &[f64], case: &dyn Debug) {
+        let scale = counts.iter().sum::<f64>() / masses.iter().sum::<f64>();
+        assert_bins_fit(&pooled(counts.iter().zip(masses).map(|(&seen, mass)| (seen, scale * mass))), case);
     }
 
     #[test]
@@ -429,9 +423,8 @@ mod tests {
             assert!((squares / draws as f64 / variance - 1.0).abs() < 0.06, "s/t = {s}/{t}");
             let inside: f64 = counts.iter().sum();
             let raw: Vec<f64> = (-200i32..=200).map(|x| alpha.powi(x.abs())).collect();
-            let sum: f64 = raw.iter().sum();
             assert!(inside > 1000.0);
-            fits(&counts, &raw.iter().map(|p| p / sum).collect::<Vec<_>>());
+            assert_fit(&counts, &raw, &(s, t));
         }
         for (n, d) in [(1, 3), (4, 1), (2000, 7), (99_999_999_999, 1_000_000)] {
             let law = DiscreteGaussian::new(n, d).unwrap();
@@ -446,8 +439,7 @@ mod tests {
             }
             let mass = |x: i64| (x * cell..(x + 1) * cell).map(|y| (-((y * y) as f64) / (2.0 * variance)).exp()).sum();
             let raw: Vec<f64> = (-200..=200).map(mass).collect();
-            let sum: f64 = raw.iter().sum();
-            fits(&counts, &raw.iter().map(|p| p / sum).collect::<Vec<_>>());
+            assert_fit(&counts, &raw, &(n, d));
         }
     }
 
