@@ -118,10 +118,10 @@ fn raise(maxima: &mut [f64], places: &mut [i64], row: &[f64], weight: f64, place
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn view(entries: &[f64], rows: usize) -> ChannelMatrix<'_> {
+    pub(crate) fn view(entries: &[f64], rows: usize) -> ChannelMatrix<'_> {
         ChannelMatrix::new(entries, rows, entries.len() / rows).unwrap()
     }
 

@@ -260,16 +260,13 @@ pub fn renyi_divergence(p: &[f64], q: &[f64], alpha: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::channel::tests::view;
     use super::*;
     use crate::graphs::{complete, grid};
     use crate::monitor::Silent;
     use proptest::prelude::*;
 
     const CLOSE: f64 = 1e-14;
-
-    fn view(entries: &[f64], rows: usize) -> ChannelMatrix<'_> {
-        ChannelMatrix::new(entries, rows, entries.len() / rows).unwrap()
-    }
 
     #[test]
     fn randomized_response_has_its_level() {
