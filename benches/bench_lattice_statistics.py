@@ -13,7 +13,7 @@ import importlib.util
 import json
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -107,8 +107,18 @@ def same(ours: Any, theirs: Any) -> bool:
     return abs(float(ours) - theirs) <= 1e-9 * abs(theirs) if isinstance(theirs, float) else bool(ours == theirs)
 
 
-#: Name, the peer's package, its program, ours, rounds, the ratio asked for, whether only `--full` has it.
-Pair = tuple[str, str, Callable[[], Any], Callable[[], Any], int, float | None, bool]
+class Pair(NamedTuple):
+    """What is measured beside a peer: the peer's package, its program and ours."""
+
+    name: str
+    peer: str
+    theirs: Callable[[], Any]
+    ours: Callable[[], Any]
+    rounds: int = 1
+    #: The ratio asked for.
+    target: float | None = None
+    #: Whether only `--full` has it.
+    long: bool = False
 
 
 def pairs() -> list[Pair]:
@@ -116,238 +126,162 @@ def pairs() -> list[Pair]:
     grids = {size: square(size, size) for size in (6, 10, 20, 30)}
     torus, inserted = lattices.honeycomb(30, 30, "torus"), lattices.named("3-6-24", 8, 8, "torus")
     whole = graphs.complete(120)
-    found: list[Pair] = [
-        (
+    found = [
+        Pair(
             f"trees of the {size} x {size} square by elimination",
             "flint",
             lambda size=size: flint_trees(grids[size].graph),  # type: ignore[misc]
             lambda size=size: trees(grids[size], method="elimination", threads=1),  # type: ignore[misc]
             rounds,
             target,
-            False,
         )
         for size, rounds, target in ((10, 5, None), (20, 2, None), (30, 1, 200.0))
     ]
     return [
         *found,
-        (
+        Pair(
             "trees of the 30 x 30 square as called",
             "flint",
             lambda: flint_trees(grids[30].graph),
             lambda: trees(grids[30], threads=1),
-            1,
-            200.0,
-            True,
+            target=200.0,
+            long=True,
         ),
-        (
+        Pair(
             "trees of the complete graph on 120 vertices",
             "flint",
             lambda: flint_trees(whole),
             lambda: trees(whole, threads=1),
             2,
-            None,
-            False,
         ),
-        (
+        Pair(
             "trees of the 10 x 10 square (theirs a float)",
             "networkx",
             lambda: networkx_trees(grids[10]),
             lambda: trees(grids[10], threads=1),
             3,
-            None,
-            False,
         ),
-        (
+        Pair(
             "perfect matchings of the 6 x 6 square",
             "plain Python",
             lambda: first_vertex_first(grids[6]),
             lambda: counting.count_perfect_matchings(grids[6]),
             3,
-            None,
-            False,
         ),
-        (
+        Pair(
             "chromatic polynomial of the 3 x 3 square (theirs networkx on sympy)",
             "sympy",
             lambda: networkx_colorings(square(3, 3)),
             lambda: sum(c * 4**k for k, c in enumerate(counting.chromatic_polynomial(square(3, 3), threads=1))),
-            1,
-            None,
-            False,
         ),
-        (
+        Pair(
             "Tutte polynomial of the 3 x 4 square (theirs networkx on sympy)",
             "sympy",
             lambda: networkx_tutte(square(3, 4)),
             lambda: counting.tutte_polynomial(square(3, 4), threads=1)(2, 3),
-            1,
-            None,
-            False,
         ),
-        (
+        Pair(
             "clique insertion of a honeycomb torus of 30 x 30 cells",
             "networkx",
             lambda: networkx_insertion(torus),
             lambda: lattices.clique_insert(torus).num_edges,
             3,
-            None,
-            False,
         ),
-        (
+        Pair(
             "kagome torus of 30 x 30 cells, built",
             "netket",
             lambda: netket_kagome(30),
             lambda: len(lattices.kagome(30, 30, "torus").edges),
             3,
-            None,
-            False,
         ),
-        (
+        Pair(
             "kagome torus of 100 x 100 cells, built",
             "netket",
             lambda: netket_kagome(100),
             lambda: len(lattices.kagome(100, 100, "torus").edges),
-            1,
-            None,
-            True,
+            long=True,
         ),
-        (
+        Pair(
             "free honeycomb of about 30,000 edges, built (theirs without positions)",
             "rustworkx",
             rustworkx_honeycomb,
             lambda: (len(lattices.honeycomb(101, 101).edges) + 1000) // 10**4,
             5,
-            None,
-            False,
         ),
-        (
+        Pair(
             "energy of the 3-6-24 torus of 8 x 8 cells",
             "numpy",
             lambda: dense_energy(inserted),
             lambda: spectra.energy(inserted),
-            1,
-            None,
-            False,
         ),
-        (
+        Pair(
             "Kirchhoff index of the 20 x 20 square, a float",
             "networkx",
             lambda: networkx_resistances(grids[20]),
             lambda: spectra.kirchhoff_index(grids[20]),
             2,
-            None,
-            False,
         ),
-        (
+        Pair(
             "the same, ours exact",
             "networkx",
             lambda: networkx_resistances(grids[20]),
             lambda: spectra.kirchhoff_index(grids[20], exact=True),
             2,
-            None,
-            False,
         ),
     ]
 
 
-#: Name: what is called, seconds, bytes, whether only `--full` has it.
-Target = tuple[Callable[[], Any], float | None, float | None, bool]
+class Target(NamedTuple):
+    """What is called, in how many seconds and bytes at the most, and whether only `--full` has it."""
+
+    call: Callable[[], Any]
+    wall: float | None = None
+    memory: float | None = None
+    long: bool = False
 
 
 def targets() -> dict[str, Target]:
     trees, perfect = counting.count_spanning_trees, counting.count_perfect_matchings
     planar = lattices.triangulated_grid(99, 99, 0.5, rng=1)
     named, draw = lattices.named, counting.random_perfect_matching
-    found: dict[str, Target] = {
-        "trees, square 1000 x 1000, 1 thread": (lambda: trees(square(1000, 1000), threads=1), 6.0, None, False),
-        "trees, its torus, 1 thread": (lambda: trees(square(1000, 1000, "torus"), threads=1), 4.0, None, False),
-        "trees, square 100 x 100 by elimination": (
-            lambda: trees(square(100, 100), method="elimination"),
-            6.0,
-            100e6,
-            False,
+    found = {
+        "trees, square 1000 x 1000, 1 thread": Target(lambda: trees(square(1000, 1000), threads=1), 6.0),
+        "trees, its torus, 1 thread": Target(lambda: trees(square(1000, 1000, "torus"), threads=1), 4.0),
+        "trees, square 100 x 100 by elimination": Target(
+            lambda: trees(square(100, 100), method="elimination"), 6.0, 100e6
         ),
-        "trees, triangulated grid of 10^4 vertices": (lambda: trees(planar), 6.0, 100e6, False),
-        "trees, honeycomb cylinder, 70 x 70 cells": (
-            lambda: trees(lattices.honeycomb(70, 70, "cylinder")),
-            6.0,
-            100e6,
-            False,
+        "trees, triangulated grid of 10^4 vertices": Target(lambda: trees(planar), 6.0, 100e6),
+        "trees, honeycomb cylinder, 70 x 70 cells": Target(
+            lambda: trees(lattices.honeycomb(70, 70, "cylinder")), 6.0, 100e6
         ),
-        "trees, kagome torus, 200 x 200 cells": (lambda: trees(lattices.kagome(200, 200, "torus")), None, None, True),
-        "dimers, honeycomb torus, 60 x 60 cells": (
-            lambda: perfect(lattices.honeycomb(60, 60, "torus")),
-            15.0,
-            None,
-            False,
+        "trees, kagome torus, 200 x 200 cells": Target(lambda: trees(lattices.kagome(200, 200, "torus")), long=True),
+        "dimers, honeycomb torus, 60 x 60 cells": Target(lambda: perfect(lattices.honeycomb(60, 60, "torus")), 15.0),
+        "dimers, square 1000 x 1000": Target(lambda: perfect(square(1000, 1000)), long=True),
+        "dimers, triangulated grid of 10^4 vertices": Target(lambda: perfect(planar), long=True),
+        "dimers, modified bathroom, 14 x 14": Target(lambda: perfect(named("modified-bathroom", 14, 14))),
+        "matchings, square 16 x 16": Target(lambda: counting.count_matchings(square(16, 16)), 1.0),
+        "matchings, square 22 x 22": Target(lambda: counting.count_matchings(square(22, 22)), long=True),
+        "matching polynomial, square 12 x 12": Target(lambda: counting.matching_polynomial(square(12, 12))),
+        "chromatic polynomial, square 12 x 12, 1 thread": Target(
+            lambda: counting.chromatic_polynomial(square(12, 12), threads=1), 10.0
         ),
-        "dimers, square 1000 x 1000": (lambda: perfect(square(1000, 1000)), None, None, True),
-        "dimers, triangulated grid of 10^4 vertices": (lambda: perfect(planar), None, None, True),
-        "dimers, modified bathroom, 14 x 14": (lambda: perfect(named("modified-bathroom", 14, 14)), None, None, False),
-        "matchings, square 16 x 16": (lambda: counting.count_matchings(square(16, 16)), 1.0, None, False),
-        "matchings, square 22 x 22": (lambda: counting.count_matchings(square(22, 22)), None, None, True),
-        "matching polynomial, square 12 x 12": (
-            lambda: counting.matching_polynomial(square(12, 12)),
-            None,
-            None,
-            False,
+        "Tutte polynomial, square 8 x 8, 1 thread": Target(lambda: counting.tutte_polynomial(square(8, 8), threads=1)),
+        "Potts, 3 states, square 12 x 12, 1 thread": Target(
+            lambda: counting.potts_partition_function(square(12, 12), 3, 1, threads=1)
         ),
-        "chromatic polynomial, square 12 x 12, 1 thread": (
-            lambda: counting.chromatic_polynomial(square(12, 12), threads=1),
-            10.0,
-            None,
-            False,
-        ),
-        "Tutte polynomial, square 8 x 8, 1 thread": (
-            lambda: counting.tutte_polynomial(square(8, 8), threads=1),
-            None,
-            None,
-            False,
-        ),
-        "Potts, 3 states, square 12 x 12, 1 thread": (
-            lambda: counting.potts_partition_function(square(12, 12), 3, 1, threads=1),
-            None,
-            None,
-            False,
-        ),
-        "kagome torus, 100 x 100 cells, built": (
-            lambda: lattices.kagome(100, 100, "torus").edges,
-            3e-3,
-            None,
-            False,
-        ),
-        "energy, 3-6-24 torus of 10^5 cells": (
-            lambda: spectra.energy(named("3-6-24", 316, 317, "torus")),
-            10.0,
-            None,
-            False,
-        ),
-        "Kirchhoff index, exact, square 50 x 50": (
-            lambda: spectra.kirchhoff_index(square(50, 50), exact=True),
-            None,
-            None,
-            False,
-        ),
-        "random dimers, square 32 x 32": (lambda: draw(square(32, 32), rng=1), None, None, False),
-        "random dimers, honeycomb torus, 8 x 8": (
-            lambda: draw(lattices.honeycomb(8, 8, "torus"), rng=1),
-            None,
-            None,
-            False,
-        ),
-        "random tree, square 200 x 200": (
-            lambda: counting.random_spanning_tree(square(200, 200), rng=1),
-            None,
-            None,
-            False,
-        ),
+        "kagome torus, 100 x 100 cells, built": Target(lambda: lattices.kagome(100, 100, "torus").edges, 3e-3),
+        "energy, 3-6-24 torus of 10^5 cells": Target(lambda: spectra.energy(named("3-6-24", 316, 317, "torus")), 10.0),
+        "Kirchhoff index, exact, square 50 x 50": Target(lambda: spectra.kirchhoff_index(square(50, 50), exact=True)),
+        "random dimers, square 32 x 32": Target(lambda: draw(square(32, 32), rng=1)),
+        "random dimers, honeycomb torus, 8 x 8": Target(lambda: draw(lattices.honeycomb(8, 8, "torus"), rng=1)),
+        "random tree, square 200 x 200": Target(lambda: counting.random_spanning_tree(square(200, 200), rng=1)),
     }
     for name in ("square", "triangular", "honeycomb", "kagome", "4-8-8", "king", "martini", "3-12-12", "3-6-24"):
-        found[f"tree constant, {name}"] = (lambda name=name: entropy.spanning_tree_entropy(name), 0.2, None, False)
+        found[f"tree constant, {name}"] = Target(lambda name=name: entropy.spanning_tree_entropy(name), 0.2)
     for name in ("square", "triangular", "honeycomb", "kagome", "4-8-8", "martini", "3-12-12"):
-        found[f"dimer constant, {name}"] = (lambda name=name: entropy.dimer_entropy(name), 0.2, None, False)
+        found[f"dimer constant, {name}"] = Target(lambda name=name: entropy.dimer_entropy(name), 0.2)
     grid = square(8, 8)
-    found["dimers, square 8 x 8"] = (lambda: perfect(grid), 5e-5, None, False)
+    found["dimers, square 8 x 8"] = Target(lambda: perfect(grid), 5e-5)
     return found
 
 
@@ -424,7 +358,7 @@ def main() -> None:
     full = "the largest cases and long runs of peers, too"
     options = arguments(__doc__, quick=None, full=full, only="lines").parse_args()
     if options.child:
-        print(json.dumps(measured(targets()[json.loads(options.child)][0])))
+        print(json.dumps(measured(targets()[json.loads(options.child)].call)))
         return
     print_build()
     print_ratios(options.full, options.only)
