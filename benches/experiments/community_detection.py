@@ -19,10 +19,8 @@ Source: A. Schein, Z. S. Wu, A. Schofield, M. Zhou and H. Wallach (2019), Locall
 models, and its appendix 1.1 (C = 5, 10, 20).
 """
 
-import argparse
 import csv
 import gzip
-import os
 import time
 import warnings
 from itertools import pairwise
@@ -30,12 +28,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import arguments, plotting, save
 
 from quincunx.datasets import make_network
 from quincunx.distributions import TwoSidedGeometric
 from quincunx.factorization import PoissonBlockmodel
 
-DATA = Path(os.environ.get("QUINCUNX_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data")
 SIZES = (0, 1, 3, 10, 50)
 METHODS = ("non-private", "naive", "private", "overdispersed")
 
@@ -128,14 +126,11 @@ def print_sizes(true: Any, estimates: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a small network and few sweeps")
+    parser = arguments(__doc__, quick="a small network and few sweeps", data="Enron counts")
     parser.add_argument("--only", default="", metavar="TEXT", help="networks whose name contains this")
     parser.add_argument("--communities", type=int, nargs="+", default=[5, 10, 20], metavar="C", help="numbers of them")
     levels = [3.0, 2.0, 1.0, 0.5]
     parser.add_argument("--levels", type=float, nargs="+", default=levels, metavar="L", help="epsilons per count")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the Enron counts")
-    parser.add_argument("--picture", help="where the picture goes")
     options = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)  # short chains, and models that do not fit
     rng = np.random.default_rng(0)
@@ -153,18 +148,12 @@ def main() -> None:
             if counts is not None and options.only in name
         }
     if options.picture:
-        draw_picture(Path(options.picture), found)
+        draw_picture(options.picture, found)
 
 
-def draw_picture(target: Path, found: dict[str, list[dict[str, Any]]]) -> None:
-    try:
-        import matplotlib
-    except ImportError:
-        print("no picture: matplotlib is not installed")
+def draw_picture(target: str, found: dict[str, list[dict[str, Any]]]) -> None:
+    if (pyplot := plotting()) is None:
         return
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     widths = sorted({result["C"] for results in found.values() for result in results})
     figure, grid = pyplot.subplots(
         2 * len(found), len(widths), figsize=(4 * len(widths), 6 * len(found)), squeeze=False, layout="constrained"
@@ -184,8 +173,7 @@ def draw_picture(target: Path, found: dict[str, list[dict[str, Any]]]) -> None:
                 axes.set_yscale("log")
                 axes.invert_xaxis()
     grid[0, 0].legend()
-    figure.savefig(target, dpi=120)
-    print(f"picture: {target}")
+    save(figure, target)
 
 
 if __name__ == "__main__":

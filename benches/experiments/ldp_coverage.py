@@ -6,10 +6,10 @@ N = 1000, bound 5, rate ~ Gamma(2, 2); figure 10: N = 1000, 6 categories, Dirich
 Run: python benches/experiments/ldp_coverage.py [--only "figure 1"] [--repeats 500] [--picture coverage.png]
 """
 
-import argparse
 import warnings
 
 import numpy as np
+from common import arguments, plotting, save
 from scipy import stats
 
 from quincunx import ldp
@@ -44,11 +44,10 @@ def run(repeats, epsilons, seed=0, only=None):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__)
     parser.add_argument("--only", choices=["figure 1", "figure 10", "figure 11"], help="one of the figures")
     parser.add_argument("--repeats", type=int, default=500)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.1, 0.25, 0.5, 1.0, 2.0, 4.0])
-    parser.add_argument("--picture")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     rows = run(options.repeats, options.epsilons, only=options.only)
@@ -56,16 +55,14 @@ def main():
     for figure, epsilon, name, shares, fine in rows:
         verdict = "" if fine else "   NOT CALIBRATED"
         print(f"{figure:<12}{epsilon:>8} {name:<12}" + "".join(f"{s:>8.3f}" for s in shares) + verdict)
-    if options.picture:
-        import matplotlib.pyplot as plt
-
-        figure, axes = plt.subplots()
+    if options.picture and (pyplot := plotting()):
+        figure, axes = pyplot.subplots()
         for level, column in zip(LEVELS, np.array([row[3] for row in rows]).T, strict=True):
             axes.plot([row[1] for row in rows], column, ".", label=f"{level:.0%}")
             axes.axhline(level, lw=0.5)
         axes.set(xscale="log", xlabel="epsilon", ylabel="share of intervals that hold the truth")
         axes.legend()
-        figure.savefig(options.picture)
+        save(figure, options.picture)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,10 @@ share of exactly 0 or 1 ("trivial"), and of answers in the wrong order.
 Run: python benches/experiments/ldp_histogram.py [--repeats 50] [--picture FILE]
 """
 
-import argparse
 import warnings
 
 import numpy as np
+from common import arguments, plotting, save
 
 from quincunx import ldp
 from quincunx.privacy import UnaryEncoding
@@ -40,11 +40,10 @@ def run(repeats, epsilons, sizes, seed=0):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__)
     parser.add_argument("--repeats", type=int, default=50)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.25, 0.5, 1.0, 2.0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 300, 1000, 3000, 10_000])
-    parser.add_argument("--picture")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     print(f"{'':>17}{'posterior mean':^26}{'projected estimator':^26}")
@@ -52,10 +51,8 @@ def main():
     rows = run(options.repeats, options.epsilons, options.sizes)
     for epsilon, n, ours, theirs in rows:
         print(f"{epsilon:>8}{n:>9}" + "".join(f"{e:>10.4f}{t:>8.2f}{w:>8.2f}" for e, t, w in (ours, theirs)))
-    if options.picture:
-        import matplotlib.pyplot as plt
-
-        figure, panels = plt.subplots(3, 1, sharex=True, figsize=(6, 8), layout="constrained")
+    if options.picture and (pyplot := plotting()):
+        figure, panels = pyplot.subplots(3, 1, sharex=True, figsize=(6, 8), layout="constrained")
         for i, epsilon in enumerate(options.epsilons):
             chosen = [row for row in rows if row[0] == epsilon]
             for place, name, style in ((2, "posterior mean", "o-"), (3, "projected", "s--")):
@@ -66,7 +63,7 @@ def main():
         panels[1].set(ylabel="share of trivial answers")
         panels[2].set(ylabel="share in the wrong order", xlabel="users")
         panels[0].legend(fontsize=7)
-        figure.savefig(options.picture)
+        save(figure, options.picture)
 
 
 if __name__ == "__main__":

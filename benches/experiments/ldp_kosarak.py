@@ -7,19 +7,16 @@ thousand points of the unit interval, averaged over the repeats.
 Run: python benches/experiments/ldp_kosarak.py [--quick] [--repeats 50] [--data FOLDER] [--picture FILE]
 """
 
-import argparse
 import gzip
-import os
 import warnings
-from pathlib import Path
 
 import numpy as np
+from common import arguments, plotting, save
 from scipy import stats
 
 from quincunx import ldp
 from quincunx.privacy import UnaryEncoding
 
-DATA = Path(os.environ.get("QUINCUNX_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data")
 GRID = np.linspace(0, 1, 1001)
 
 
@@ -53,12 +50,9 @@ def run(theta, repeats, epsilons, clicks=11_000, draws=1000, seed=0):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
+    parser = arguments(__doc__, quick="few repeats and draws", data="counts")
     parser.add_argument("--repeats", type=int, default=50)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.5, 1.0, 2.0, 4.0])
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the counts")
-    parser.add_argument("--picture")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     theta, origin = shares(options.data)
@@ -68,14 +62,12 @@ def main():
     print(f"{'epsilon':>8}" + "".join(f"{f'page {k + 1}':>9}" for k in range(len(theta))) + f"{'all':>9}")
     for epsilon, found in rows:
         print(f"{epsilon:>8}" + "".join(f"{1e3 * f:>9.2f}" for f in found) + f"{1e3 * found.mean():>9.2f}")
-    if options.picture:
-        import matplotlib.pyplot as plt
-
-        figure, axes = plt.subplots()
+    if options.picture and (pyplot := plotting()):
+        figure, axes = pyplot.subplots()
         axes.plot([row[0] for row in rows], [row[1] for row in rows], ".-")
         axes.set(xscale="log", yscale="log", xlabel="epsilon", ylabel="mean absolute difference")
         axes.set_title(f"private and ordinary posteriors, {origin}")
-        figure.savefig(options.picture)
+        save(figure, options.picture)
 
 
 if __name__ == "__main__":

@@ -13,15 +13,13 @@ Run: python benches/experiments/ldp_regression.py wine|adult [--quick] [--repeat
      python benches/experiments/ldp_regression.py adult --descent [--quick]    what decides about LDP-SGD
 """
 
-import argparse
 import csv
 import gzip
 import itertools
-import os
 import warnings
-from pathlib import Path
 
 import numpy as np
+from common import arguments, plotting, save
 from scipy import optimize, stats
 
 from quincunx import ldp
@@ -29,7 +27,6 @@ from quincunx.ldp import statistics
 from quincunx.ldp.priors import HalfNormal
 from quincunx.privacy import GaussianMechanism, RandomizedResponse, sensitivity
 
-DATA = Path(os.environ.get("QUINCUNX_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data")
 DELTA = 1e-5
 CONSTANT = 0.5
 DIMENSION = 5
@@ -190,14 +187,11 @@ def descents(task, data, repeats, epsilons, few=10_000):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__, quick="few records, repeats and draws", data="files")
     parser.add_argument("task", choices=["wine", "adult"])
-    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--repeats", type=int, help="by default 30, quick 2")
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.5, 1.0, 2.0, 4.0, 8.0])
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the files")
     parser.add_argument("--descent", action="store_true", help="LDP-SGD alone, by learning rate and without noise")
-    parser.add_argument("--picture")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     *data, origin = load(options.task, options.data)
@@ -217,16 +211,14 @@ def main():
     for epsilon, found in rows:
         cells = (f"{np.mean(found[m]):.4f} ({np.std(found[m]):.4f})" for m in methods)
         print(f"{epsilon:>8}" + "".join(f"{cell:>18}" for cell in cells))
-    if options.picture:
-        import matplotlib.pyplot as plt
-
-        figure, axes = plt.subplots()
+    if options.picture and (pyplot := plotting()):
+        figure, axes = pyplot.subplots()
         for method in methods:
             means, spreads = (np.array([f(row[1][method]) for row in rows]) for f in (np.mean, np.std))
             axes.errorbar([row[0] for row in rows], means, spreads, marker=".", label=method)
         axes.set(xscale="log", xlabel="epsilon", ylabel=what, title=origin)
         axes.legend()
-        figure.savefig(options.picture)
+        save(figure, options.picture)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import argparse
 import math
 
 import numpy as np
+from common import plotting
 
 from quincunx.posterior import BetaBernoulli, DiscreteBayesNet, naive_bayes_loss
 
@@ -156,9 +157,7 @@ def main():
         w = math.exp(-epsilon / 2)
         spent.append("-" if not 1e-12 < w < 0.5 else f"{naive_bayes_loss(D, TRAINING, w):.1f}")
     print(f"{'what the thesis sampler really spends':<36}" + "".join(f"{cell:>16}" for cell in spent))
-    if options.picture:
-        from matplotlib import pyplot
-
+    if options.picture and (pyplot := plotting()):
         _, ax = pyplot.subplots(figsize=(7, 5))
         for row in rows:
             points = [

@@ -12,13 +12,12 @@ Source: A. Schein, Z. S. Wu, M. Zhou and H. Wallach (2018), Locally private Baye
 appendix D.
 """
 
-import argparse
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import arguments, plotting, save
 
 from quincunx.distributions import TwoPiecePoisson, TwoSidedGeometric
 from quincunx.errors import ConvergenceWarning
@@ -44,9 +43,7 @@ def true_counts(model: PoissonFactorization, released: Any, alpha: float, rng: n
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a small matrix and few sweeps")
-    parser.add_argument("--picture", help="where the picture goes")
+    parser = arguments(__doc__, quick="a small matrix and few sweeps")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     size, sweeps = (20, 200) if options.quick else (100, 4000)
@@ -104,18 +101,13 @@ def main() -> None:
         ends = "".join(f"{trace[mark - 1]:9.4f}" for mark in marks)
         print(f"{alpha:6g} {ends}{trace[sweeps // 2 :].mean():11.4f}")
     if options.picture:
-        draw_picture(Path(options.picture), histograms, counts.ravel()[chosen], traces)
+        print()
+        draw_picture(options.picture, histograms, counts.ravel()[chosen], traces)
 
 
-def draw_picture(target: Path, histograms: Any, truth: Any, traces: dict[float, Any]) -> None:
-    try:
-        import matplotlib
-    except ImportError:
-        print("\nno picture: matplotlib is not installed")
+def draw_picture(target: str, histograms: Any, truth: Any, traces: dict[float, Any]) -> None:
+    if (pyplot := plotting()) is None:
         return
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     figure = pyplot.figure(figsize=(12, 5), layout="constrained")
     left, right = figure.subfigures(1, 2)
     left.suptitle("draws of 25 counts at alpha = 0.5, the truth in red")
@@ -128,8 +120,7 @@ def draw_picture(target: Path, histograms: Any, truth: Any, traces: dict[float, 
         axes.loglog(np.arange(1, len(trace) + 1), trace, label=f"alpha = {alpha:g}")
     axes.set(xlabel="sweep", ylabel="KL divergence to the true embedding, per entry (nats)")
     axes.legend()
-    figure.savefig(target, dpi=120)
-    print(f"\npicture: {target}")
+    save(figure, target)
 
 
 if __name__ == "__main__":

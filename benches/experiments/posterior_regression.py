@@ -14,6 +14,7 @@ Run: python benches/experiments/posterior_regression.py [--draws 50] [--quick] [
 import argparse
 
 import numpy as np
+from common import plotting
 
 from quincunx.posterior import BallRegression
 
@@ -127,9 +128,7 @@ def main():
         for epsilon, errors in by_diffprivlib(data, 5):
             print(f"  diffprivlib epsilon {epsilon:<6g} {said(errors)}")
         pictures[name] = first, least, mean
-    if options.picture:
-        from matplotlib import pyplot
-
+    if options.picture and (pyplot := plotting()):
         figure, axes = pyplot.subplots(2, 2, figsize=(9, 7))
         for row, name in zip(axes, ("census", "diabetes"), strict=True):
             first, least, mean = pictures[name]

@@ -13,16 +13,15 @@ law and the draws leave.
 import argparse
 import gzip
 import itertools
-import os
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import DATA
 
 from quincunx.posterior import synthesize
 
-DATA = Path(os.environ.get("QUINCUNX_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data")
 DELTA = 1e-9
 EDGES = {
     0: np.arange(20, 90, 5),

@@ -119,13 +119,13 @@ def gallery(name: str, number: int = 1) -> Callable[[Job], dict[str, Any]]:
 
 def _lines(path: Path, arguments: list[str]) -> list[str]:
     """Run a script in this process and return the lines it prints."""
-    said, before = io.StringIO(), sys.argv
-    sys.argv = [path.name, *arguments]
+    said, before = io.StringIO(), (sys.argv, sys.path)
+    sys.argv, sys.path = [path.name, *arguments], [str(path.parent), *sys.path]
     try:
         with contextlib.redirect_stdout(said), warnings.catch_warnings(action="ignore"):
             runpy.run_path(str(path), run_name="__main__")
     finally:
-        sys.argv = before
+        sys.argv, sys.path = before
     return [line.rstrip() for line in said.getvalue().splitlines() if line.strip() and "picture:" not in line]
 
 

@@ -13,11 +13,9 @@ over fits that differ in their seeds of noise and chains.
 Source: D. Mimno et al. (2011), Optimizing semantic coherence in topic models; G. Bouma (2009) for the normalized one.
 """
 
-import argparse
 import csv
 import gzip
 import math
-import os
 import time
 import warnings
 from importlib.util import find_spec
@@ -26,12 +24,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from common import arguments, plotting, save
 from sklearn.decomposition import LatentDirichletAllocation
 
 from quincunx.distributions import TwoSidedGeometric
 from quincunx.factorization import PoissonFactorization
 
-DATA = Path(os.environ.get("QUINCUNX_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data")
 WORDS = 4
 
 
@@ -72,13 +70,10 @@ def of_gensim(counts: Any, rank: int, seed: int) -> Any:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="few documents, drawn from topics")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the subject lines")
+    parser = arguments(__doc__, quick="few documents, drawn from topics", data="subject lines")
     parser.add_argument("--epsilon", type=float, default=4.0, help="privacy loss of a message")
     parser.add_argument("--topics", type=int, default=20)
     parser.add_argument("--repetitions", type=int, default=4)
-    parser.add_argument("--picture", help="where the picture goes")
     options = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)  # short chains, and models that do not fit
     source = options.data / "enron156_subject_docword.txt.gz"
@@ -153,25 +148,18 @@ def main() -> None:
             f"among messages {ours[2]:.3f} and {base[2]:.3f}, perplexity {ours[3] / base[3]:.3f}"
         )
     if options.picture:
-        draw_picture(Path(options.picture), found)
+        draw_picture(options.picture, found)
 
 
-def draw_picture(target: Path, found: dict[str, list[list[float]]]) -> None:
-    try:
-        import matplotlib
-    except ImportError:
-        print("no picture: matplotlib is not installed")
+def draw_picture(target: str, found: dict[str, list[list[float]]]) -> None:
+    if (pyplot := plotting()) is None:
         return
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     figure, axes = pyplot.subplots(1, 2, figsize=(9, 3.5), layout="constrained", sharey=True)
     for place, (axis, name) in enumerate(zip(axes, ("UMass", "NPMI"), strict=True)):
         for k, rows in enumerate(found.values()):
             axis.plot([row[place] for row in rows], [k] * len(rows), "o")
         axis.set(yticks=range(len(found)), yticklabels=list(found), xlabel=f"mean coherence, {name}")
-    figure.savefig(target, dpi=120)
-    print(f"picture: {target}")
+    save(figure, target)
 
 
 if __name__ == "__main__":

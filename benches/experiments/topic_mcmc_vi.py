@@ -13,24 +13,22 @@ Source: A. Schofield, A. Schein, Z. S. Wu and H. Wallach (2018), A variational i
 inference of Poisson factorization models, appendix E.
 """
 
-import argparse
 import csv
 import gzip
 import math
-import os
 import time
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import arguments, plotting, save
 from scipy.stats import poisson
 
 from quincunx.distributions import TwoSidedGeometric
 from quincunx.errors import ConvergenceWarning
 from quincunx.factorization import PoissonFactorization
 
-DATA = Path(os.environ.get("QUINCUNX_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data")
 VARIATIONAL = ("collapsed", "bessel-mean", "published")
 
 
@@ -115,12 +113,10 @@ def log_mass(counts: Any, rates: Any, cells: Any) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__, data="Enron counts")
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="a small matrix and few sweeps")
     size.add_argument("--full", action="store_true", help="as many sweeps as the paper")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the Enron counts")
-    parser.add_argument("--picture", help="where the picture goes")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     if options.quick:
@@ -131,26 +127,19 @@ def main() -> None:
         if counts is not None:
             words(counts, 20, 1000, 100)
     if options.picture:
-        draw_picture(Path(options.picture), found)
+        draw_picture(options.picture, found)
 
 
-def draw_picture(target: Path, found: list[dict[str, Any]]) -> None:
-    try:
-        import matplotlib
-    except ImportError:
-        print("no picture: matplotlib is not installed")
+def draw_picture(target: str, found: list[dict[str, Any]]) -> None:
+    if (pyplot := plotting()) is None:
         return
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     figure, axes = pyplot.subplots(figsize=(7, 4.5), layout="constrained")
     for result in found:
         axes.semilogx(result["seconds"], result["error"], "o")
         axes.annotate(result["name"], (result["seconds"], result["error"]), textcoords="offset points", xytext=(6, 4))
     axes.set(xlabel="seconds", ylabel="mean |rate - true rate|", title="private topic model, eps / N = 1")
     axes.margins(x=0.3)
-    figure.savefig(target, dpi=120)
-    print(f"picture: {target}")
+    save(figure, target)
 
 
 if __name__ == "__main__":
