@@ -83,8 +83,8 @@ class Row:
     differs: str = ""
     #: What a comparison comes to, in a few words.
     verdict: str = "as printed"
-    #: Seconds of one core for the quick and the full form, measured once.
-    cost: tuple[float, float] = (2, 2)
+    #: Seconds of one core for the quick and the full form, measured once: half of the rows take a second at the most.
+    cost: tuple[float, float] = (1, 1)
     #: Files of real data that the full form reads.
     data: tuple[str, ...] = ()
 
@@ -101,6 +101,12 @@ def script(
         return {"command": shlex.join([f"{name}.py", *arguments]), "lines": lines}
 
     return make
+
+
+def coverage(figure: str, svg: str) -> Callable[[Job], dict[str, Any]]:
+    """Return what runs the experiment of coverage for one figure, with these options in the pictures of the docs."""
+    only = f"--only '{figure}'"
+    return script("ldp_coverage", full=only, quick=f"{only} --repeats 10 --epsilons 1", svg=f"{only} {svg}")
 
 
 def gallery(name: str, number: int = 1) -> Callable[[Job], dict[str, Any]]:
@@ -424,7 +430,6 @@ ROWS: dict[str, Row] = {
         "Skellam laws and two-sided geometric laws",
         gallery("plot_skellam_geometric"),
         verdict="agrees",
-        cost=(1, 1),
     ),
     "schein-2018-figure-1": Row(
         "figure 1",
@@ -441,7 +446,6 @@ ROWS: dict[str, Row] = {
         bessel_triangle,
         differs="beside it what it serves: mean and mode of a Bessel law differ by less than 1, for small means by all",
         verdict="agrees",
-        cost=(1, 1),
     ),
     "schofield-2018-figure-1": Row(
         "figure 1",
@@ -465,12 +469,7 @@ ROWS: dict[str, Row] = {
     "kulkarni-2021-figure-1": Row(
         "figure 1",
         "coverage of posterior intervals of a normal law, N = 5000",
-        script(
-            "ldp_coverage",
-            full="--only 'figure 1'",
-            quick="--only 'figure 1' --repeats 10 --epsilons 1",
-            svg="--only 'figure 1' --repeats 30",
-        ),
+        coverage("figure 1", "--repeats 30"),
         differs="parameters are drawn from their priors anew in each repeat, where shares are exactly the levels",
         verdict="intervals hold their levels",
         cost=(2, 900),
@@ -521,7 +520,6 @@ ROWS: dict[str, Row] = {
         chebyshev_means,
         differs="differences of means vanish by symmetry; the mean difference at each input is drawn beside them",
         verdict="agrees, for a reason not told",
-        cost=(1, 1),
     ),
     "kulkarni-2021-figure-7": Row(
         "figure 7",
@@ -530,7 +528,6 @@ ROWS: dict[str, Row] = {
         printed="a formula with b0, b1, b2",
         differs="b2 is 0, for a sigmoid is odd about 1/2: of ten terms four are left",
         verdict="six of ten terms are 0",
-        cost=(1, 1),
     ),
     "kulkarni-2021-figure-8": Row(
         "figure 8",
@@ -539,7 +536,6 @@ ROWS: dict[str, Row] = {
         printed="families of laws; numbers for the regressions alone",
         differs="scales are half-normal: a normal law of signed scales has 2^d modes",
         verdict="other scales",
-        cost=(1, 1),
     ),
     "kulkarni-2021-figure-9": Row(
         "figure 9",
@@ -551,12 +547,7 @@ ROWS: dict[str, Row] = {
     "kulkarni-2021-figure-10": Row(
         "figure 10",
         "coverage of posterior intervals of six shares, N = 1000",
-        script(
-            "ldp_coverage",
-            full="--only 'figure 10'",
-            quick="--only 'figure 10' --repeats 10 --epsilons 1",
-            svg="--only 'figure 10' --repeats 30 --epsilons 0.25 1 4",
-        ),
+        coverage("figure 10", "--repeats 30 --epsilons 0.25 1 4"),
         differs="as figure 1",
         verdict="intervals hold their levels",
         cost=(1, 1800),
@@ -564,12 +555,7 @@ ROWS: dict[str, Row] = {
     "kulkarni-2021-figure-11": Row(
         "figure 11",
         "coverage of posterior intervals of an exponential law, N = 1000",
-        script(
-            "ldp_coverage",
-            full="--only 'figure 11'",
-            quick="--only 'figure 11' --repeats 10 --epsilons 1",
-            svg="--only 'figure 11' --repeats 60",
-        ),
+        coverage("figure 11", "--repeats 60"),
         differs="as figure 1",
         verdict="intervals hold their levels",
         cost=(1, 4),
@@ -614,10 +600,9 @@ ROWS: dict[str, Row] = {
         section("free"),
         differs="its faces are octagons, not hexagons",
         verdict="as printed, other words",
-        cost=(1, 1),
     ),
     "zhang-2017-figure-7.2": Row(
-        "figure 7.2", "an independent set of 3 x 4 octagons", printed_set, printed="the set as 13 vectors", cost=(1, 1)
+        "figure 7.2", "an independent set of 3 x 4 octagons", printed_set, printed="the set as 13 vectors"
     ),
     "zhang-2017-figure-7.3": Row(
         "figure 7.3", "the section with the edges that are identified", section("torus"), cost=(1, 1)
@@ -628,7 +613,6 @@ ROWS: dict[str, Row] = {
         triple_step,
         printed="four matrices",
         differs="nothing: all are as printed",
-        cost=(1, 1),
     ),
     "zhang-2017-table-7.1": Row(
         "table 7.1",
@@ -637,7 +621,6 @@ ROWS: dict[str, Row] = {
         printed="57 numbers",
         differs="18 are wrong: floating point beyond 2^53",
         verdict="18 of 57 wrong in print",
-        cost=(1, 1),
     ),
     "zhang-2017-table-7.2": Row(
         "table 7.2",
@@ -646,7 +629,6 @@ ROWS: dict[str, Row] = {
         printed="58 numbers",
         differs="22 are wrong, three of them by a digit lost or too many",
         verdict="22 of 58 wrong in print",
-        cost=(1, 1),
     ),
     "zhang-2017-table-7.3": Row(
         "table 7.3",
@@ -655,18 +637,16 @@ ROWS: dict[str, Row] = {
         printed="62 numbers",
         differs="22 are wrong, some differently in the two halves of the table",
         verdict="22 of 62 wrong in print",
-        cost=(1, 1),
     ),
-    "zhang-2017-figure-8.1": Row("figure 8.1", "the two ways to triangulate a cell", cell_types, cost=(1, 1)),
-    "zhang-2017-figure-8.2": Row("figure 8.2", "all triangulations of two cells", samples(2), cost=(1, 1)),
-    "zhang-2017-figure-8.3": Row("figure 8.3", "all triangulations of three cells", samples(3), cost=(1, 1)),
+    "zhang-2017-figure-8.1": Row("figure 8.1", "the two ways to triangulate a cell", cell_types),
+    "zhang-2017-figure-8.2": Row("figure 8.2", "all triangulations of two cells", samples(2)),
+    "zhang-2017-figure-8.3": Row("figure 8.3", "all triangulations of three cells", samples(3)),
     "zhang-2017-matrices-8.2": Row(
         "matrices of section 8.2",
         "transfer matrices of two triangulated cells and their mean at p = .3",
         expected_matrix,
         printed="five matrices",
         differs="nothing, up to the direction in which rows are counted",
-        cost=(1, 1),
     ),
     "zhang-2017-table-8.1": Row(
         "table 8.1",
@@ -684,7 +664,6 @@ ROWS: dict[str, Row] = {
         printed="33 numbers",
         differs="two are wrong, by one unit of the last digit",
         verdict="2 of 33 wrong in print",
-        cost=(1, 1),
     ),
     "zhang-2017-figure-8.4": Row(
         "figure 8.4",
