@@ -12,8 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
-from measuring import keep
-from quincunx import _core
+from measuring import keep, print_build
 from quincunx.distributions import Bessel, Skellam, TwoPiecePoisson, TwoSidedGeometric
 
 ROUNDS = 9
@@ -215,8 +214,7 @@ def overhead() -> None:
 
 
 if __name__ == "__main__":
-    if _core.__build_profile__ == "debug":
-        raise SystemExit("this is a debug build; build with a release profile first")
+    print_build()
     print(f"{'call':46} {'ours, ns':>9}  {'ratio':>8}  {'peer, ns':>9}  {'memory':>7}  {'operations':>10}  peer")
     for part in (construction, draws, masses, overhead):
         part()

@@ -38,6 +38,17 @@ def say(name, seconds, target="", **others):
     keep(name.strip(), seconds, others)
 
 
+def beside_qif(what, work, repeats=3):
+    """What qif takes for the same, by its name: nothing where it is not installed or fails, which is said."""
+    if qif is None:
+        return {}
+    try:
+        return {"qif": best(work, repeats)}
+    except Exception as reason:
+        print(f"   (qif's {what}: {type(reason).__name__}: {str(reason).splitlines()[0][:90]})")
+        return {}
+
+
 def random_rows(n, seed=0):
     rows = np.random.default_rng(seed).random((n, n))
     rows /= rows.sum(axis=1, keepdims=True)
@@ -136,24 +147,17 @@ def programs():
     say(f"reduced program of Q12, {found.variables} variables", ours, f"{ours / 0.010:.2f} x 10 ms")
     full = best(lambda: optimal_mechanism(hamming(4, 2), math.log(2), method="linear program", use_symmetry=False), 2)
     reduced = best(lambda: optimal_mechanism(hamming(4, 2), math.log(2), method="linear program"), 5)
-    others = {"unreduced": full}
-    if qif is not None:
-        n = 16
-        distance = hamming_table(4)
+    n, distance = 16, hamming_table(4)
+    loss = 1 - np.eye(n)
+
+    def peer():
+        def metric(a, b):
+            return distance[a, b] * math.log(2)
+
         prior = qif.probab.uniform(n)
-        loss = 1 - np.eye(n)
+        return qif.mechanism.d_privacy.min_loss_given_d(prior, n, metric, lambda w, x: loss[int(w), int(x)])
 
-        def peer():
-            def metric(a, b):
-                return distance[a, b] * math.log(2)
-
-            return qif.mechanism.d_privacy.min_loss_given_d(prior, n, metric, lambda w, x: loss[int(w), int(x)])
-
-        try:
-            others["qif"] = best(peer, 1)
-        except Exception as reason:
-            print(f"   (qif's program: {type(reason).__name__}: {str(reason).splitlines()[0][:90]})")
-    say("reduced program of Q4", reduced, **others)
+    say("reduced program of Q4", reduced, unreduced=full, **beside_qif("program", peer, 1))
 
 
 def hamming_table(length):
@@ -186,14 +190,10 @@ def levels(threads):
     n = 200
     channel = geometric_channel(n, 0.5)
     path = (n, [(i, i + 1) for i in range(n - 1)])
-    ours, others = best(lambda: channel.dp_epsilon(path)), {}
-    if qif is not None:
-        try:
-            others["qif"] = best(
-                lambda: qif.measure.d_privacy.smallest_epsilon(channel.matrix, lambda a, b: abs(a - b)), 1
-            )
-        except Exception as reason:
-            print(f"   (qif's level: {type(reason).__name__}: {str(reason).splitlines()[0][:90]})")
+    ours = best(lambda: channel.dp_epsilon(path))
+    others = beside_qif(
+        "level", lambda: qif.measure.d_privacy.smallest_epsilon(channel.matrix, lambda a, b: abs(a - b)), 1
+    )
     say("dp_epsilon on a path of 200", ours, **others)
 
 
@@ -202,12 +202,9 @@ def capacities():
     for n in (100, 400):
         channel = geometric_channel(n, math.log(2))
         ours = best(lambda channel=channel: channel.shannon_capacity(1e-7), 5)
-        others = {}
-        if qif is not None:
-            try:
-                others["qif"] = best(lambda channel=channel: qif.measure.shannon.add_capacity(channel.matrix, 1e-7), 1)
-            except Exception as reason:
-                print(f"   (qif's capacity: {type(reason).__name__}: {str(reason).splitlines()[0][:90]})")
+        others = beside_qif(
+            "capacity", lambda channel=channel: qif.measure.shannon.add_capacity(channel.matrix, 1e-7), 1
+        )
         target = f"{ours / 0.020:.2f} x 20 ms" if n == 400 else ""
         say(f"certified capacity within 1e-7, n = {n}", ours, target, **others)
         found = channel.shannon_capacity()
@@ -216,11 +213,7 @@ def capacities():
     n = 2000
     channel, prior = Channel(random_rows(n)), np.full(n, 1 / n)
     others = {"numpy": best(lambda: (prior[:, None] * channel.matrix).max(axis=0).sum())}
-    if qif is not None:
-        try:
-            others["qif"] = best(lambda: qif.measure.bayes_vuln.posterior(prior, channel.matrix))
-        except Exception as reason:
-            print(f"   (qif's vulnerability: {type(reason).__name__}: {str(reason).splitlines()[0][:90]})")
+    others |= beside_qif("vulnerability", lambda: qif.measure.bayes_vuln.posterior(prior, channel.matrix))
     say(f"Bayes vulnerability, n = {n}", best(channel.bayes_vulnerability), **others)
 
 

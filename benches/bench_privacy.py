@@ -9,7 +9,6 @@ Run: python benches/bench_privacy.py
 
 import os
 import sqlite3
-import sys
 import tempfile
 import time
 import warnings
@@ -17,8 +16,8 @@ import warnings
 import numpy as np
 
 from experiments import privacy_time
-from measuring import keep
-from quincunx import _core, privacy
+from measuring import keep, print_build
+from quincunx import privacy
 
 ROUNDS = 5
 
@@ -218,8 +217,7 @@ def ledger():
 
 
 def main():
-    if _core.__build_profile__ == "debug":
-        sys.exit("this is a debug build: its times say nothing (maturin develop --profile fast)")
+    print_build()
     rng = np.random.default_rng(1)
     jobs = our_jobs(rng)
     columns = {
