@@ -84,6 +84,17 @@ def this_worker() -> str:
     return f"process {os.getpid()} on {socket.gethostname()}"
 
 
+def no_worker(seconds: float, left: str, warned: bool) -> bool:
+    """Warn once that there has been no worker for so long, and give up in the end; return whether it has been said."""
+    if seconds >= GIVE_UP_AFTER:
+        raise WorkerError(f"no worker for {seconds:.0f} s, with {left}")
+    if seconds >= WARN_AFTER and not warned:
+        message = f"no worker for {seconds:.0f} s: waiting for one, {GIVE_UP_AFTER:.0f} s at the most"
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
+        return True
+    return warned
+
+
 class Tasks(Generic[R]):
     """The tasks of one job, a context: leaving it by an exception ends those that wait and those that run.
 
@@ -143,13 +154,7 @@ class Tasks(Generic[R]):
                 lost = None
                 continue
             lost = time.monotonic() if lost is None else lost
-            seconds = time.monotonic() - lost
-            if seconds >= GIVE_UP_AFTER:
-                raise WorkerError(f"no worker for {seconds:.0f} s, with {len(self._left)} tasks to do")
-            if seconds >= WARN_AFTER and not warned:
-                warned = True
-                message = f"no worker for {seconds:.0f} s: waiting for one, {GIVE_UP_AFTER:.0f} s at the most"
-                warnings.warn(message, RuntimeWarning, stacklevel=2)
+            warned = no_worker(time.monotonic() - lost, f"{len(self._left)} tasks to do", warned)
 
     def ended(self) -> Iterator[tuple[int, R]]:
         """Yield the place and the result of each task that has ended well, of those that were not yielded yet."""

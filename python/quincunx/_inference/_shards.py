@@ -9,16 +9,15 @@ sums of floating point without rounding (`exact`). A shard that is lost with its
 import pickle
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
 from quincunx import _check, _core
-from quincunx._executors import GIVE_UP_AFTER, WARN_AFTER
+from quincunx._executors import WARN_AFTER, no_worker
 from quincunx._types import Array, Floats
-from quincunx.errors import TooLargeError, WorkerError
+from quincunx.errors import TooLargeError
 
 # Seconds between two looks at whether a worker is still there. Not tuned: each asks Dask's scheduler, and what is lost
 # is heard of so much later.
@@ -327,10 +326,5 @@ class DaskActors:
             seconds = time.monotonic() - start
             if found and seconds >= WARN_AFTER:
                 return
-            if seconds >= GIVE_UP_AFTER:
-                raise WorkerError(f"no worker for {seconds:.0f} s, with {len(self._parts)} shards to place")
-            if seconds >= WARN_AFTER and not warned:
-                warned = True
-                message = f"no worker for {seconds:.0f} s: waiting for one, {GIVE_UP_AFTER:.0f} s at the most"
-                warnings.warn(message, RuntimeWarning, stacklevel=2)
+            warned = no_worker(seconds, f"{len(self._parts)} shards to place", warned)
             time.sleep(0.1)
