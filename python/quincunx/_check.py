@@ -75,6 +75,14 @@ def real(value: object, name: str, *, positive: bool = False) -> float:
     return number
 
 
+def nonnegative(value: object, name: str) -> float:
+    """Return a number of at least 0 as a float."""
+    number = real(value, name)
+    if number < 0:
+        raise ValueError(f"`{name}` must be at least 0, got {number}")
+    return number
+
+
 def probability(value: object, name: str) -> float:
     """Return a number in [0, 1] as a float."""
     number = real(value, name)
@@ -157,11 +165,7 @@ def counts(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[
         bad = array > np.uint64(2**63 - 1)
     if minimum is not None:
         bad |= array < minimum
-    if bad.any():
-        index = np.unravel_index(int(np.argmax(bad)), bad.shape)
-        place = f" at index {tuple(int(i) for i in index)}" if array.ndim else ""
-        rule = "whole numbers" if minimum is None else f"whole numbers of at least {minimum}"
-        raise ValueError(f"`{name}` must hold {rule}, got {array[index]}{place}")
+    _refuse(array, bad, name, "whole numbers" if minimum is None else f"whole numbers of at least {minimum}")
     return laid_out(array, np.int64)
 
 
@@ -210,8 +214,7 @@ def reals_where(
 def require(array: npt.NDArray[np.float64], fine: npt.NDArray[np.bool_], name: str, rule: str) -> None:
     """Refuse real numbers of which some are not fine, naming the index of the first one."""
     if not fine.all():
-        index = np.unravel_index(int(np.argmin(fine)), fine.shape)
-        place = f" at index {tuple(int(i) for i in index)}" if array.ndim else ""
+        index, place = _first(~fine)
         raise ValueError(f"`{name}` must be {rule}, got {float(array[index])}{place}")
 
 
@@ -253,12 +256,7 @@ def path(value: object, name: str) -> str | None:
 
 def interval(value: object, name: str) -> float | None:
     """Return a time in seconds, or `None` where the choice is left to the core."""
-    if value is None:
-        return None
-    seconds = real(value, name)
-    if seconds < 0:
-        raise ValueError(f"`{name}` must be at least 0, got {seconds}")
-    return min(seconds, _LONGEST_INTERVAL)
+    return None if value is None else min(nonnegative(value, name), _LONGEST_INTERVAL)
 
 
 def fits(value: object, name: str) -> None:
@@ -341,8 +339,13 @@ def _not_numbers(array: Array, name: str, rule: str) -> TypeError:
     return TypeError(f"`{name}` must hold {rule}, got dtype {array.dtype}")
 
 
+def _first(bad: npt.NDArray[np.bool_]) -> tuple[tuple[int, ...], str]:
+    """Return the index of the first bad element, and how a message names the place."""
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
+    return index, f" at index {index}" if index else ""
+
+
 def _refuse(array: Array, bad: npt.NDArray[np.bool_], name: str, rule: str) -> None:
     if bad.any():
-        index = np.unravel_index(int(np.argmax(bad)), bad.shape)
-        place = f" at index {tuple(int(i) for i in index)}" if array.ndim else ""
+        index, place = _first(bad)
         raise ValueError(f"`{name}` must hold {rule}, got {array[index]}{place}")

@@ -107,9 +107,7 @@ class Channel(Measures, Levels):
         normalize: bool = False,
         exact: bool = False,
     ) -> None:
-        atol = _check.real(atol, "atol")
-        if not atol >= 0:
-            raise ValueError(f"`atol` must be at least 0, got {atol}")
+        atol = _check.nonnegative(atol, "atol")
         axes, matrix = _tables.axes(matrix), _tables.array(matrix, "matrix")
         if len(axes) == 2:
             inputs = axes[0].labels if inputs is None else inputs

@@ -180,9 +180,7 @@ def query_error_bound(*, n_samples: int, n_responses: int, n_queries: int, beta:
     n = _check.whole(n_samples, "n_samples", minimum=1, maximum=2**63)
     k = _check.whole(n_responses, "n_responses", minimum=1)
     t = _check.whole(n_queries, "n_queries", minimum=1)
-    rate = _check.real(beta, "beta")
-    if not 0 < rate < 1:
-        raise ValueError(f"`beta` must be in (0, 1), got {rate}")
+    rate = _check.open_probability(beta, "beta")
     return 2 * math.sqrt((math.log(2 * k * t) - math.log(rate)) / (2 * n))
 
 
@@ -354,9 +352,7 @@ def prior_change_bounds(eta: float) -> tuple[float, float]:
     >>> tuple(round(bound, 6) for bound in prior_change_bounds(0.1))
     (0.005, 0.099917)
     """
-    size = _check.real(eta, "eta")
-    if size < 0:
-        raise ValueError(f"`eta` must be at least 0, got {size}")
+    size = _check.nonnegative(eta, "eta")
     return min(2 * size, size * size / 2), 2 * math.tanh(size / 2)
 
 
@@ -436,10 +432,9 @@ def beta_hockey_stick(epsilon: float, a: float, b: float, n: int, *, temper: flo
     """
     from scipy import special
 
-    level = _check.real(epsilon, "epsilon")
-    if level < 0:
-        raise ValueError(f"`epsilon` must be at least 0, got {level}")
-    level = min(level, 700.0)  # the divergence falls with epsilon, and e**epsilon is a double
+    level = min(
+        _check.nonnegative(epsilon, "epsilon"), 700.0
+    )  # the divergence falls with epsilon, and e**epsilon is a double
     first, second = _check.real(a, "a", positive=True), _check.real(b, "b", positive=True)
     tau = _check.real(temper, "temper", positive=True)
     records = _check.whole(n, "n", minimum=0, maximum=2**53)
@@ -488,10 +483,7 @@ def gamma_hockey_stick(epsilon: float, shape: float, rate: float, n: int, *, dat
     """
     from scipy import special
 
-    level = _check.real(epsilon, "epsilon")
-    if level < 0:
-        raise ValueError(f"`epsilon` must be at least 0, got {level}")
-    level = min(level, 700.0)  # as in `beta_hockey_stick`
+    level = min(_check.nonnegative(epsilon, "epsilon"), 700.0)  # as in `beta_hockey_stick`
     records = _check.whole(n, "n", minimum=0, maximum=2**53)
     total = _check.real(shape, "shape", positive=True) + records
     least = _check.real(rate, "rate", positive=True)

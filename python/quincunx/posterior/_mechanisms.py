@@ -53,9 +53,7 @@ def fit(
     level = _check.real(epsilon, "epsilon", positive=True)
     about = _account.relation_of(relation)
     _check.one_of(mechanism, "mechanism", MECHANISMS)
-    strength = _check.real(smooth, "smooth")
-    if strength < 0:
-        raise ValueError(f"`smooth` must be at least 0, got {strength}")
+    strength = _check.nonnegative(smooth, "smooth")
     words = seed_words(insecure_seed)
     chosen = automatic(net, level, about) if mechanism == "auto" else mechanism
     if trim is not None and chosen != "map":

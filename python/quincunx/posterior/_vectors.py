@@ -271,12 +271,10 @@ class BallRegression(_VectorModel):
         _account.set_positive(self, "W", "sigma2", "x_norm", "y_bound", "temper")
         _check.fits(self.prior_precision, "prior_precision")
         if np.ndim(self.prior_precision) == 0:
-            value = _check.real(self.prior_precision, "prior_precision")
-            if value < 0:
-                raise ValueError(f"`prior_precision` must be at least 0, got {value}")
-            object.__setattr__(self, "prior_precision", value)
+            precision: object = _check.nonnegative(self.prior_precision, "prior_precision")
         else:
-            object.__setattr__(self, "prior_precision", _positive_definite(self.prior_precision, "prior_precision"))
+            precision = _positive_definite(self.prior_precision, "prior_precision")
+        object.__setattr__(self, "prior_precision", precision)
 
     def _radius(self) -> float:
         return self.W
