@@ -16,7 +16,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import quincunx
 from quincunx import _check, _core, _executors, _units
@@ -25,9 +25,6 @@ from quincunx._jobs import Started
 from quincunx._types import Facts
 from quincunx._verbs import Parser, Verb, filled
 from quincunx.errors import ConvergenceWarning, MisfitWarning
-
-if TYPE_CHECKING:
-    pass
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

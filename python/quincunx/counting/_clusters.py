@@ -1,9 +1,10 @@
 """Sums over all subsets of the edges by their components: chromatic and Tutte polynomials, Potts and Ising models."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 import numpy as np
 
@@ -15,12 +16,8 @@ from quincunx.counting import _exact
 from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import Order, as_listed, vertex_order
 from quincunx.graphs import Graph
+from quincunx.graphs._graph import GraphLike
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, weights_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from quincunx.graphs._graph import GraphLike
 
 # So many parallel edges are laid at the most: as many values of y are interpolated.
 _MOST = 1 << 14

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from numbers import Rational
-from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack, cast, overload
+from typing import Literal, NamedTuple, Unpack, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +19,7 @@ from quincunx.counting import _exact
 from quincunx.counting._activities import Activity, Many, Several, activities_of, is_many, two_doubles
 from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import Order, as_problem, vertex_order
-from quincunx.graphs._graph import as_graph
-
-if TYPE_CHECKING:
-    from quincunx.graphs._graph import GraphLike
+from quincunx.graphs._graph import GraphLike, as_graph
 
 
 class FloatResult(NamedTuple):

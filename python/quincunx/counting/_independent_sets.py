@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, Unpack, get_args
+from typing import Literal, TypeAlias, TypeVar, Unpack, get_args
 
 from quincunx import _check, _core, _units
 from quincunx._check import Number
@@ -20,11 +20,8 @@ from quincunx.counting._problem import Order, Problem, as_problem
 from quincunx.counting._spanning_trees import plan_trees
 from quincunx.errors import TooLargeError
 from quincunx.graphs._families import complete
+from quincunx.graphs._graph import GraphLike
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, laid
-
-if TYPE_CHECKING:
-    from quincunx.graphs._graph import GraphLike
-
 
 Result = TypeVar("Result")
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack, overload
+from typing import Literal, TypeAlias, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,8 @@ from quincunx.counting._drawn import Drawing, as_drawn, as_insertion, as_square
 from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import Order, as_listed, as_problem
 from quincunx.graphs import Graph
+from quincunx.graphs._graph import GraphLike
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, laid
-
-if TYPE_CHECKING:
-    from quincunx.graphs._graph import GraphLike
 
 #: What makes a plan for so many threads and bytes.
 MakePlan: TypeAlias = Callable[[int], _core.ExactPlan]

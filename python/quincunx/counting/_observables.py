@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,11 +14,8 @@ from quincunx.counting._independent_sets import independence_polynomial
 from quincunx.counting._matchings import count_of_drawn
 from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import as_listed, as_named
-from quincunx.graphs._graph import as_graph
+from quincunx.graphs._graph import GraphLike, as_graph
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, lay, weights_of
-
-if TYPE_CHECKING:
-    from quincunx.graphs._graph import GraphLike
 
 
 class IndependenceNumber(NamedTuple):

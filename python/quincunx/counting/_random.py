@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import accumulate
 from math import lcm
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +17,9 @@ from quincunx.counting._frontier import WeightedFrontier, integer_weights
 from quincunx.counting._matchings import count_of_drawn
 from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import as_named
+from quincunx.graphs._graph import GraphLike
+from quincunx.graphs._names import Names
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, lay, weights_of
-
-if TYPE_CHECKING:
-    from quincunx.graphs._graph import GraphLike
-    from quincunx.graphs._names import Names
 
 # Counts of what is left after some choices that are kept for later objects.
 _MOST_COUNTS = 2**14

@@ -1,14 +1,11 @@
 """Residues of counts: the part of the work that other processes can do, and putting it together."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from quincunx import _check, _core
 from quincunx._job import Job
 from quincunx.counting._problem import Order, as_problem
-
-if TYPE_CHECKING:
-    from quincunx.graphs._graph import GraphLike
+from quincunx.graphs._graph import GraphLike
 
 
 def primes(count: int) -> list[int]:

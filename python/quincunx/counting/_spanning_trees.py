@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack, overload
+from typing import Literal, TypeAlias, Unpack, overload
 
 from quincunx import _check, _core
 from quincunx._job import Job, JobOptions
@@ -12,10 +12,8 @@ from quincunx.counting._drawn import as_cylinder, as_square, as_torus
 from quincunx.counting._hard_core import FloatResult
 from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import Order, as_listed
+from quincunx.graphs._graph import GraphLike
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, laid
-
-if TYPE_CHECKING:
-    from quincunx.graphs._graph import GraphLike
 
 #: Ways to count spanning trees.
 TreeMethod: TypeAlias = Literal["auto", "product", "elimination"]

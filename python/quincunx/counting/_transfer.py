@@ -11,7 +11,6 @@ Source: Z. Zhang (2017), thesis, sections 7.2 and 8.2.
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +18,7 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._types import Ints
 from quincunx.graphs import Graph
-from quincunx.graphs._graph import as_graph
-
-if TYPE_CHECKING:
-    from quincunx.graphs._graph import GraphLike
+from quincunx.graphs._graph import GraphLike, as_graph
 
 # Words of a layer are 64-bit numbers, and no matrix is as large as that anyway.
 _LONGEST = 62

@@ -12,14 +12,12 @@ import numpy as np
 from quincunx import _check
 from quincunx._check import Number
 from quincunx._types import Array, ByLabel, Ints
-from quincunx.graphs._graph import Graph, as_graph
+from quincunx.graphs._graph import Graph, GraphLike, as_graph
 from quincunx.graphs._names import Names
 from quincunx.graphs._others import is_sparse, library_of
 
 if TYPE_CHECKING:
     import scipy.sparse
-
-    from quincunx.graphs._graph import GraphLike
 
 # So many parallel edges are laid at the most.
 _MOST = 1 << 20

@@ -8,7 +8,7 @@ import numpy as np
 from quincunx import _check
 from quincunx._optional import require
 from quincunx._types import Facts
-from quincunx.graphs._graph import as_graph
+from quincunx.graphs._graph import GraphLike, as_graph
 from quincunx.graphs._names import Names
 from quincunx.graphs._others import is_networkx
 from quincunx.lattices import _picture
@@ -17,8 +17,6 @@ from quincunx.lattices._picture import Placed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from quincunx.graphs._graph import GraphLike
 
 #: Up to so many vertices Kamada and Kawai's layout takes less than a second.
 _KAMADA_KAWAI = 300

@@ -21,14 +21,12 @@ from quincunx._aside import apart, aside
 from quincunx._types import Floats, Ints
 from quincunx.errors import TooLargeError
 from quincunx.graphs import Graph
-from quincunx.graphs._graph import as_graph
+from quincunx.graphs._graph import GraphLike, as_graph
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, weights_of
 from quincunx.lattices import Lattice, UnitCell
 
 if TYPE_CHECKING:
     import scipy.sparse
-
-    from quincunx.graphs._graph import GraphLike
 
 ComplexArray: TypeAlias = npt.NDArray[np.complex128]
 

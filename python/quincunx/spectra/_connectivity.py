@@ -11,15 +11,13 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._aside import apart
 from quincunx._types import Floats
-from quincunx.graphs._graph import as_graph
+from quincunx.graphs._graph import Graph, GraphLike, as_graph
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, weights_of
 from quincunx.lattices import Lattice
 from quincunx.spectra._bloch import components, eigenvalues, laplacian_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-    from quincunx.graphs._graph import Graph, GraphLike
 
 # Graphs of so many vertices are solved densely.
 _DENSE = 1500

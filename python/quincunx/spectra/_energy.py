@@ -1,20 +1,18 @@
 """The energy of a graph, the sum of the absolute values of its eigenvalues; its density on periodic lattices."""
 
 import itertools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from quincunx import _check
 from quincunx._types import Floats
+from quincunx.graphs._graph import GraphLike
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, weights_of
 from quincunx.lattices import Lattice, UnitCell
 from quincunx.lattices._named import unit_cell_of
 from quincunx.lattices._registry import below_insertions
 from quincunx.spectra._bloch import _blocks, eigenvalues
-
-if TYPE_CHECKING:
-    from quincunx.graphs._graph import GraphLike
 
 # Wave vectors along an axis for clique insertions: the error of the rule is below 1e-20, see `energy_density`.
 _ANALYTIC = 64

@@ -8,7 +8,7 @@ tau Kf are found modulo primes, as many as proved bounds ask for and one to spar
 
 from collections.abc import Hashable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 
@@ -16,13 +16,10 @@ from quincunx import _check, _core
 from quincunx._job import Job
 from quincunx._types import Ints
 from quincunx.graphs import Graph
-from quincunx.graphs._graph import as_graph
+from quincunx.graphs._graph import GraphLike, as_graph
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, lay, weights_of
 from quincunx.lattices import Lattice
 from quincunx.spectra._bloch import components, eigenvalues, laplacian_of
-
-if TYPE_CHECKING:
-    from quincunx.graphs._graph import GraphLike
 
 
 @overload
