@@ -48,3 +48,17 @@ def interrupted_after(call, delay):
     finally:
         done.set()
     return None
+
+
+class Stopped(Exception):
+    """Raised by the progress function of a test."""
+
+
+def stop_after(share):
+    """Return a progress function that stops a job once this share of it is done."""
+
+    def progress(done, total):
+        if done > share * total:
+            raise Stopped
+
+    return progress

@@ -13,7 +13,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 from fractions import Fraction
 
 import pytest
-from tests.interrupts import interrupted_after, uncollected
+from tests.interrupts import Stopped, interrupted_after, stop_after, uncollected
 
 from quincunx import lattices
 from quincunx._progress import reporting
@@ -66,15 +66,6 @@ ENDLESS = {
     "Ising": lambda **how: potts_polynomial(lattices.square(14, 60), 2, **how),
     "activity of each vertex": lambda **how: hard_core(lattices.square(19, 60), [2] * 1140, **how),
 }
-
-
-@pytest.fixture(scope="module")
-def long_count():
-    return count_independent_sets(LONG)
-
-
-class Stopped(Exception):
-    pass
 
 
 class Steps(list):
@@ -304,14 +295,6 @@ def test_a_job_killed_in_the_middle_goes_on_and_gives_the_same_number(python, tm
             return
         state.write_bytes(kept)
     pytest.fail("what was done is done again")
-
-
-def stop_after(share):
-    def progress(done, total):
-        if done > share * total:
-            raise Stopped
-
-    return progress
 
 
 def stopped_job(state, graph=LONG, share=0.4, **how):

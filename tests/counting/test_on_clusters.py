@@ -13,6 +13,7 @@ from fractions import Fraction
 from multiprocessing import get_context
 
 import pytest
+from tests.interrupts import Stopped
 
 from quincunx import _core, _executors, lattices
 from quincunx._job import Job
@@ -28,10 +29,6 @@ from quincunx.counting import (
 )
 from quincunx.counting._problem import as_problem
 from quincunx.errors import CheckpointError, TooLargeError, WorkerError
-
-
-class Stopped(Exception):
-    pass
 
 
 class Inline(Executor):

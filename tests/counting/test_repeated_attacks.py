@@ -50,11 +50,6 @@ def test_fifty_children_forked_at_a_moment_of_chance_count(output, repeat):
     forked(output, repeat)
 
 
-@pytest.fixture(scope="module")
-def long_count():
-    return count_independent_sets(LONG)
-
-
 def killed_worker(state, moments, long_count):
     """Kill a worker of a pool in the middle; what was finished is kept, and the job goes on to the same number."""
     with ProcessPoolExecutor(2) as pool:

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from tests.interrupts import Stopped, stop_after
 
 from quincunx import lattices
 from quincunx.counting import count_independent_sets, hard_core
@@ -29,23 +30,6 @@ count = count_independent_sets(lattices.square(22, {cols}), checkpoint=sys.argv[
                                progress=lambda done, total: print("working", flush=True))
 print(count % 10**9)
 """
-
-
-class Stopped(Exception):
-    pass
-
-
-def stop_after(share):
-    def progress(done, total):
-        if done > share * total:
-            raise Stopped
-
-    return progress
-
-
-@pytest.fixture(scope="module")
-def long_count():
-    return count_independent_sets(LONG)
 
 
 def test_a_second_job_on_a_checkpoint_hears_who_works_on_it(python, tmp_path):

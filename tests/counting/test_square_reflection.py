@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import partial
 
 import pytest
+from tests.interrupts import Stopped
 
 from quincunx import lattices
 from quincunx.counting import (
@@ -46,10 +47,6 @@ def has_the_residue_of_whole_rows(value, lattice, activity, modulus):
     value, activity = Fraction(value), Fraction(activity)
     point = activity.numerator * pow(activity.denominator, -1, modulus) % modulus
     return (value.numerator - residue(lattice, modulus, activity=point) * value.denominator) % modulus == 0
-
-
-class Stopped(Exception):
-    pass
 
 
 def stopping(heard):

@@ -6,17 +6,13 @@ import sys
 from fractions import Fraction
 
 import pytest
-from tests.interrupts import interrupted_after
+from tests.interrupts import Stopped, interrupted_after
 
 from quincunx.entropy import FaceModel, entropy_bounds
 from quincunx.errors import CheckpointError
 
 #: A second or two, most of it power steps in double-doubles.
 LONG = {"lattice": "square", "digits": 38}
-
-
-class Stopped(Exception):
-    pass
 
 
 def stop_after(tenths):
