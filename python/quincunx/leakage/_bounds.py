@@ -10,6 +10,7 @@ from quincunx._types import Floats
 from quincunx.graphs import Graph, automorphism_group, distances, sphere_sizes
 from quincunx.graphs._graph import GraphLike, IntArray
 from quincunx.leakage import _checks
+from quincunx.leakage._parts import leakage_doc
 from quincunx.leakage._solver import Deadline, linear_program
 
 #: Of utility: for every graph, and those that hold at one vertex.
@@ -17,6 +18,7 @@ BOUNDS = ("weakest-vertex", "sphere", "relaxation")
 _KINDS = (*BOUNDS, "vertex", "vertex-sphere")
 
 
+@leakage_doc
 def utility_bound(graph: GraphLike, epsilon: float, kind: str = "weakest-vertex") -> float | Floats:
     """Return a bound of the chance that a private answer is guessed right.
 
@@ -44,10 +46,8 @@ def utility_bound(graph: GraphLike, epsilon: float, kind: str = "weakest-vertex"
     TypeError, ValueError
         If `graph` is no graph or has no vertex, `epsilon` is negative, or `kind` is unknown.
 
-    References
-    ----------
-    .. [1] M. Alvim, M. Andres, K. Chatzikokolakis and C. Palamidessi (2011), On the relation between differential
-       privacy and quantitative information flow, ICALP. Stated there for one vertex of a symmetric graph.
+    {alvim}
+       Stated there for one vertex of a symmetric graph.
 
     Examples
     --------
@@ -69,6 +69,7 @@ def utility_bound(graph: GraphLike, epsilon: float, kind: str = "weakest-vertex"
     return values if kind.startswith("vertex") else float(values.max())
 
 
+@leakage_doc
 def leakage_bound(graph: GraphLike, epsilon: float, kind: str = "weakest-vertex") -> float:
     """Return a bound of what a private channel tells of its input, in bits: ``log2(N U)``.
 
@@ -101,10 +102,7 @@ def leakage_bound(graph: GraphLike, epsilon: float, kind: str = "weakest-vertex"
     Outputs for which the same guess is best may be merged: the sum over outputs of the largest probability becomes the
     trace of a private channel with N outputs, which is N times its chance of a right guess.
 
-    References
-    ----------
-    .. [1] M. Alvim, M. Andres, K. Chatzikokolakis and C. Palamidessi (2011), On the relation between differential
-       privacy and quantitative information flow, ICALP.
+    {alvim}
 
     Examples
     --------

@@ -339,6 +339,7 @@ def _keeps(worth: Floats, group: AutomorphismGroup) -> bool:
     return worth.shape == (n, n) and all(np.array_equal(worth[np.ix_(p, p)], worth) for p in group.generators)
 
 
+@leakage_doc
 def distance_channel(graph: GraphLike, epsilon: float) -> Channel:
     """Return the channel whose probabilities fall with distance as fast as privacy allows: Alvim's mechanism.
 
@@ -365,10 +366,7 @@ def distance_channel(graph: GraphLike, epsilon: float) -> Channel:
         If `epsilon` is negative, or a weight would be: then no such channel exists (`optimal_mechanism` finds the best
         one).
 
-    References
-    ----------
-    .. [1] M. Alvim, M. Andres, K. Chatzikokolakis and C. Palamidessi (2011), On the relation between differential
-       privacy and quantitative information flow, ICALP.
+    {alvim}
 
     Examples
     --------

@@ -9,6 +9,12 @@ leakage_doc = assembled(
     prior : array_like of float, shape (n_inputs,), optional
         Chances of the inputs; all equal if left out.
     """,
+    alvim="""
+    References
+    ----------
+    .. [1] M. Alvim, M. Andres, K. Chatzikokolakis and C. Palamidessi (2011), On the relation between differential
+       privacy and quantitative information flow, ICALP.
+    """,
     neighbors="""
     Parameters
     ----------

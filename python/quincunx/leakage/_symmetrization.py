@@ -11,7 +11,7 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._types import Array, Facts, Floats
 from quincunx.graphs import AutomorphismGroup, Graph, automorphism_group
-from quincunx.graphs._graph import GraphLike, IntArray
+from quincunx.graphs._graph import GraphLike, IntArray, counted
 from quincunx.leakage import _checks, _symmetry
 from quincunx.leakage._channel import Channel
 from quincunx.leakage._exact import ExactMatrix
@@ -317,11 +317,9 @@ class Symmetrization:
         return FALSE, f"the vulnerability {word} {moved}; {rule}"
 
     def __str__(self) -> str:
-        count = len(np.unique(self.orbits))
+        orbits, pairs = counted(len(np.unique(self.orbits)), "orbit"), counted(self.rank, "orbit")
         group = f"averaged over a group of order {_check.shown(self.group_order)}"
-        lines = [
-            f"{group}: {self.channel.n_inputs} inputs in {_many(count, 'orbit')}, {_many(self.rank, 'orbit')} on pairs"
-        ]
+        lines = [f"{group}: {self.channel.n_inputs} inputs in {orbits}, {pairs} on pairs"]
         if self.epsilon_before is not None and self.epsilon_after is not None:
             lines.append(f"{'epsilon':<19} {self.epsilon_before:.6g} -> {self.epsilon_after:.6g} nats")
         lines.append(f"{'min-capacity':<19} {self.capacity_before:.6g} -> {self.capacity_after:.6g} bits")
@@ -382,7 +380,3 @@ def _same(one: float | Fraction, other: float | Fraction) -> bool:
 
 def _shown(value: float | Fraction) -> str:
     return str(value) if isinstance(value, Fraction) else f"{value:.6g}"
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
