@@ -51,12 +51,18 @@ def upwards(value: float, margin: float = 0.0) -> float:
     return (value + margin) * (1 + 2.0**-50)
 
 
-def records(data: npt.ArrayLike, lower: float, upper: float, name: str = "data") -> Floats:
-    """Return records as floats in [lower, upper]: each is clipped by itself, NaN to the lower end, without a word."""
+def _numbers(data: npt.ArrayLike, name: str) -> Array:
+    """Return an array of numbers."""
     _check.fits(data, name)
-    array = np.asarray(data)
+    array: Array = np.asarray(data)
     if array.dtype.kind not in "biuf" and array.size:
         raise TypeError(f"`{name}` must hold numbers, got dtype {array.dtype}")
+    return array
+
+
+def records(data: npt.ArrayLike, lower: float, upper: float, name: str = "data") -> Floats:
+    """Return records as floats in [lower, upper]: each is clipped by itself, NaN to the lower end, without a word."""
+    array = _numbers(data, name)
     if array.ndim > 1:
         raise ValueError(f"`{name}` must have one axis of records, got shape {array.shape}")
     values = np.atleast_1d(array).astype(np.float64)
@@ -65,10 +71,7 @@ def records(data: npt.ArrayLike, lower: float, upper: float, name: str = "data")
 
 def vectors(data: npt.ArrayLike, width: int | None, radius: float, name: str = "data") -> Floats:
     """Return rows clipped to a ball about 0, each by itself; a row that is not finite becomes 0."""
-    _check.fits(data, name)
-    array = np.asarray(data)
-    if array.dtype.kind not in "biuf" and array.size:
-        raise TypeError(f"`{name}` must hold numbers, got dtype {array.dtype}")
+    array = _numbers(data, name)
     if array.ndim != 2 or (width is not None and array.shape[1] != width):
         raise ValueError(f"`{name}` must have shape (n, {'d' if width is None else width}), got {array.shape}")
     values = array.astype(np.float64)

@@ -240,9 +240,24 @@ class ExponentialGamma(_GammaModel):
         return _account.records(data, 0.0, self.data_bound)
 
 
+@dataclass(frozen=True)
+class _CentredGamma(_GammaModel):
+    """A likelihood whose statistic is a function of the distance from a known mean."""
+
+    mean: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", _check.real(self.mean, "mean"))
+        super().__post_init__()
+
+    def _distances(self) -> tuple[float, float]:
+        """Return the least and the largest distance of a record."""
+        return max(0.0, abs(self.mean) - self.data_bound), abs(self.mean) + self.data_bound
+
+
 @posterior_doc
 @dataclass(frozen=True)
-class LaplaceGamma(_GammaModel):
+class LaplaceGamma(_CentredGamma):
     """Numbers ``(theta / 2) exp(-theta abs(x - mean))`` in [-B, B], the mean known, with a Gamma prior on [c1, c2].
 
     The posterior is ``Gamma(a0 + tau n, rate + tau sum abs(x - mean))`` on [c1, c2].
@@ -262,14 +277,8 @@ class LaplaceGamma(_GammaModel):
     1.5
     """
 
-    mean: float = 0.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", _check.real(self.mean, "mean"))
-        super().__post_init__()
-
     def _span(self) -> tuple[float, float]:
-        return max(0.0, abs(self.mean) - self.data_bound), abs(self.mean) + self.data_bound
+        return self._distances()
 
     def _statistic(self, data: npt.ArrayLike) -> Floats:
         return np.abs(_account.records(data, -self.data_bound, self.data_bound) - self.mean)
@@ -277,7 +286,7 @@ class LaplaceGamma(_GammaModel):
 
 @posterior_doc
 @dataclass(frozen=True)
-class NormalPrecisionGamma(_GammaModel):
+class NormalPrecisionGamma(_CentredGamma):
     """Normal numbers in [-B, B] of known mean, with a Gamma prior of the precision on [c1, c2].
 
     The posterior is ``Gamma(a0 + tau n / 2, rate + tau sum (x - mean)**2 / 2)`` on [c1, c2].
@@ -293,17 +302,11 @@ class NormalPrecisionGamma(_GammaModel):
     0.75
     """
 
-    mean: float = 0.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", _check.real(self.mean, "mean"))
-        super().__post_init__()
-
     def _power(self) -> float:
         return 0.5
 
     def _span(self) -> tuple[float, float]:
-        low, high = max(0.0, abs(self.mean) - self.data_bound), abs(self.mean) + self.data_bound
+        low, high = self._distances()
         return low**2 / 2, high**2 / 2
 
     def _statistic(self, data: npt.ArrayLike) -> Floats:
