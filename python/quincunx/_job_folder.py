@@ -148,9 +148,7 @@ class Folder:
             "total": steps[-1]["total"] if steps else None,
             "left_seconds": left,
             "forecast": facts.get("forecast"),
-            "wall_seconds": round(sum(run[-1].get("seconds_since_start", 0.0) for run in runs), 3),
-            "cpu_seconds": round(sum(run[-1].get("cpu", 0.0) for run in runs), 3),
-            "bytes": max((run[-1].get("bytes", 0) for run in runs), default=0),
+            **spent_in(runs),
             "last_checkpoint": saved,
             "last_line": end.get("time"),
             "host": start.get("host"),
@@ -160,6 +158,15 @@ class Folder:
             "reason": end.get("reason"),
         }
         return Status(state, share, left, known)
+
+
+def spent_in(runs: list[list[Facts]]) -> Facts:
+    """Return what the runs of a log have taken together: seconds, those of processors, and the most memory."""
+    return {
+        "wall_seconds": round(sum(run[-1].get("seconds_since_start", 0.0) for run in runs), 3),
+        "cpu_seconds": round(sum(run[-1].get("cpu", 0.0) for run in runs), 3),
+        "bytes": max((run[-1].get("bytes", 0) for run in runs), default=0),
+    }
 
 
 def in_words(status: Status) -> dict[str, object]:

@@ -24,7 +24,7 @@ from typing import Annotated, Never
 
 import quincunx
 from quincunx import _child, _core
-from quincunx._job_folder import FORMAT, Folder, birth_of, forecast_in_words, now, spoken
+from quincunx._job_folder import FORMAT, Folder, birth_of, forecast_in_words, now, spent_in, spoken
 from quincunx._progress import reporting
 from quincunx._types import Facts
 from quincunx._verbs import Verb, named, read_as
@@ -201,9 +201,7 @@ class _Run:
             "quincunx": quincunx.__version__,
             "host": runs[-1][0]["host"],
             "starts": len(runs),
-            "wall_seconds": round(sum(run[-1].get("seconds_since_start", 0.0) for run in runs), 3),
-            "cpu_seconds": round(sum(run[-1].get("cpu", 0.0) for run in runs), 3),
-            "bytes": max(run[-1].get("bytes", 0) for run in runs),
+            **spent_in(runs),
         }
         self._job.write("result.json", facts)
         return facts
