@@ -15,6 +15,7 @@ from quincunx import _units
 from quincunx._npz import write_whole
 from quincunx._types import Facts
 
+#: Of `job.json`: another number for what this version cannot read.
 FORMAT = 1
 #: Events of the log that a run consists of, and the numbers that each has.
 _SPENT = ("seconds_since_start", "cpu", "bytes")

@@ -26,6 +26,7 @@ GZIP, ZIP, NPY = b"\x1f\x8b", b"PK\x03\x04", b"\x93NUMPY"
 _OF_TEXT = 6
 #: Bytes that a byte of deflate can stand for, at the most.
 _OF_PACKED = 1032
+#: Bytes that are unpacked at a time where only their number is wanted.
 _PIECE = 1 << 20
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 

@@ -27,6 +27,7 @@ from quincunx._progress import Progress, reporting
 from quincunx._types import Array, DataFrame, Facts
 from quincunx.errors import TooLargeError
 
+#: Of the archive: another number for what this version cannot read.
 FORMAT = 1
 #: Users of one summary: sums over them stay within 64 bits.
 MOST_USERS = 2**33

@@ -23,9 +23,10 @@ from quincunx._types import Floats
 if TYPE_CHECKING:
     from quincunx.privacy import DiscreteGaussianMechanism, GaussianMechanism, GeometricMechanism, LaplaceMechanism
 
+#: The chance that a right machine fails one check of a sampler.
 FALSE_ALARM = 1e-9
 LEVELS = ("baseline", "avx2", "avx512")
-# Draws of each sampler of numbers.
+# Draws of each sampler of numbers: more see smaller faults, and take longer; all checks together take about a minute.
 SIZE = 200_000
 
 #: The names of checks, and what makes each: it returns what was seen, or raises `Wrong`.

@@ -21,7 +21,8 @@ from quincunx.graphs._graph import GraphLike
 from quincunx.graphs._names import Names
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, lay, weights_of
 
-# Counts of what is left after some choices that are kept for later objects.
+# Counts of what is left after some choices that are kept for later objects: more take memory, fewer the time of counts
+# that are made again; not tuned.
 _MOST_COUNTS = 2**14
 
 

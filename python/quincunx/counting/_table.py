@@ -12,7 +12,7 @@ from quincunx.counting import _thesis
 from quincunx.counting._independent_sets import count_independent_sets
 from quincunx.counting._problem import KERNELS
 
-#: Counts of more digits are shown as a power of ten in a grid.
+#: Counts of more digits are shown as a power of ten in a grid, whose columns would be wider else; not tuned.
 _DIGITS = 24
 
 

@@ -22,6 +22,7 @@ from quincunx.graphs._graph import GraphLike, as_graph
 
 # Words of a layer are 64-bit numbers, and no matrix is as large as that anyway.
 _LONGEST = 62
+# Rows of a matrix at the most, 40 bytes each while they are listed: more would have no room for a dense matrix.
 _MOST_STATES = 1 << 20
 
 

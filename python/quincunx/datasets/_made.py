@@ -10,7 +10,7 @@ from quincunx._rng import RandomSource, generator
 from quincunx._types import DataFrame, Floats, Ints
 
 _LARGEST = 1000  # rows or columns of a table: samples are small
-_MOST_PEOPLE = 1_000_000
+_MOST_PEOPLE = 1_000_000  # so, too; not tuned
 
 _AGES = ("18-34", "35-54", "55+")
 _SCHOOLS = ("school", "college", "university")

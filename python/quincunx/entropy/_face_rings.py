@@ -20,9 +20,11 @@ from quincunx.entropy._strips import Proof
 #: Numbers of the largest array on the way, by whether digits are asked for.
 MOST_NUMBERS = {False: 1 << 17, True: 1 << 24}
 
-#: Power steps at most, and between two looks at the quotients.
+#: Power steps at most, after which the ends are as proved but wider; and between two looks at the quotients, which take
+#: four images more. Neither is tuned.
 _STEPS, _LOOK = 4000, 20
 
+#: Decimals of the ends, a few more than doubles prove.
 _PLACES = 18
 
 

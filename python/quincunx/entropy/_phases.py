@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _PRECISION, _ERROR = 70, Decimal("1e-30")
 #: Where corner tensors prove nothing by then, at a transition's edge, they hardly do so in a hundred times the time.
 _MOST_BONDS = 32
-#: Parts of the way from one activity to the next in pictures.
+#: Parts of the way from one activity to the next in pictures: more are smoother and take longer; not tuned.
 _STEPS = 8
 #: Only intervals as narrow as this are worth two more beside them, for the density.
 _NARROW = Decimal("1e-6")

@@ -64,6 +64,7 @@ class QuenchedEntropy(NamedTuple):
 
 # Vertices of a column: 2**33 words are beyond any machine's memory, and 24 vertices have 121393.
 _MOST_ROWS = 32
+# All 2**16 triangulations of so many cells take 0.03 s and 10 MB; each cell more takes twice that.
 _EXACT_CELLS = 16
 
 

@@ -40,6 +40,7 @@ ORDERS: tuple[Order, ...] = (
 #: Frontiers that growing windows end with.
 WIDTHS = (8, 11, 14, 17, 20, 22, 23)
 
+#: Decimals of the ends, a few more than doubles prove.
 _PLACES = 20
 # States take up to four numbers of eight bytes while a site is forgotten, and their words.
 _BYTES = 64

@@ -16,6 +16,7 @@ from quincunx.graphs._graph import GraphLike, as_graph, counted
 from quincunx.graphs._orbitals import Orbitals
 from quincunx.graphs._parts import graph_doc
 
+#: The core numbers points in 32 bits.
 _MOST = 2**32 - 1
 
 

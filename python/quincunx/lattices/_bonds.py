@@ -15,9 +15,10 @@ Vector: TypeAlias = tuple[float, float]
 #: From site, to site, cells from one to the other.
 Bond: TypeAlias = tuple[int, int, tuple[int, int]]
 
-#: Lengths and places are the same if they differ by less than this times the longest basis vector.
+#: Lengths and places are the same if they differ by less than this times the longest basis vector: far above what
+#: doubles round, far below what tells shells apart.
 _TOLERANCE = 1e-9
-#: Pairs of sites that are looked at.
+#: Pairs of sites that are looked at, of 64 bytes each: a quarter of a gigabyte.
 _MOST_PAIRS = 1 << 22
 
 FloatArray = npt.NDArray[np.float64]

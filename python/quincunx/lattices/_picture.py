@@ -21,7 +21,7 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 
 #: Colors of edges beside gray, which no set, matching or tree is drawn in.
 _HUES = ("C4", "C8", "C9", "C5", "C6")
-#: How far an edge over a vertex is bent, in its length.
+#: How far an edge over a vertex is bent, in its length: by eye.
 _BEND = 0.12
 
 

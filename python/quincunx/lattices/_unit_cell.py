@@ -25,6 +25,7 @@ _INSERTED = {row.inserted_into: row.name for row in LATTICES.values() if row.ins
 
 # A cell is held as Python tuples: more of them would be a lattice of its own.
 _MOST_TUPLES = 2**18
+# Steps that are asked for, and numbers of shells: a cell that grows is refused for its size long before.
 _MOST_TIMES = 1000
 
 

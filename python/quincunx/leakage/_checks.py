@@ -14,7 +14,7 @@ from quincunx.graphs._graph import GraphLike, as_graph
 
 Exact: TypeAlias = tuple[tuple[Fraction, ...], ...]
 
-#: How far a prior may be from summing to 1.
+#: How far a prior may be from summing to 1: as far as a row of a channel by default.
 _PRIOR_ATOL = 1e-9
 
 

@@ -48,8 +48,9 @@ PARTS = 2**10
 RARE = 3
 #: No memory holds more records, and scores of so many fit 64 bits with multipliers up to this.
 MOST_RECORDS, MOST_WEIGHT = 2**40, 2**9
+#: What is released lies between these ends, so that sums of two stay within 64 bits.
 LARGEST = 2**61
-LARGEST_VARIANCE = 10**10
+LARGEST_VARIANCE = 10**10  # as for DiscreteGaussianMechanism
 LEAST_VARIANCE = Fraction(2098, 2**20)  # as for DiscreteGaussianMechanism: P(no noise) > 1 - 1e-100
 
 

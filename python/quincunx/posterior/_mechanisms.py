@@ -22,6 +22,7 @@ from quincunx.privacy._release import marked, seed_words
 NOISY = ("laplace", "fourier_l1", "fourier_linf")
 MECHANISMS = ("auto", *NOISY, "posterior_sample", "map")
 NONNEG = ("clip", "min_shift", "project", "fixed_shift")
+#: What is released lies between these ends, so that sums of two stay within 64 bits.
 LARGEST = 2**61
 Exact = npt.NDArray[np.object_]  # of Fractions, or of Python ints over one denominator
 

@@ -18,6 +18,8 @@ from quincunx.posterior._records import Codes, Counts, FamilyTables, Nodes, Pack
 from quincunx.privacy import AddRemove, ReplaceOne
 from quincunx.privacy._relations import Relation
 
+#: A family of that many parents has 2**25 cells at the least, half of the most cells of a table: half a gigabyte of
+#: doubles.
 MOST_PARENTS = 24
 MOST_CELLS = 2**26
 Edges: TypeAlias = "NetworkX | Iterable[tuple[Hashable, Hashable]]"

@@ -19,7 +19,8 @@ from quincunx.spectra._bloch import components, eigenvalues, laplacian_of
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-# Graphs of so many vertices are solved densely.
+# Up to so many vertices the whole spectrum is found, a sixth of a second at the end of one thread: Lanczos takes
+# milliseconds there, but may fail to converge.
 _DENSE = 1500
 # Vectors of a basis of Lanczos between two restarts, and its steps for each level of a search by breadth, about.
 _BASIS, _STEPS = 20, 15
