@@ -20,6 +20,7 @@ from quincunx.graphs._parts import graph_doc
 _MOST = 2**32 - 1
 
 
+@graph_doc
 def automorphism_group(
     graph: GraphLike, colors: npt.ArrayLike | None = None, *, time_limit: float | None = None
 ) -> AutomorphismGroup:
@@ -28,10 +29,7 @@ def automorphism_group(
     An automorphism is a permutation of the vertices that maps edges to edges and others to others; with `colors` it
     also maps each vertex to one of the same color. Loops and the multiplicities of edges are ignored.
 
-    Parameters
-    ----------
-    graph : Graph, lattice, networkx graph, SciPy sparse matrix or pair (n, edges)
-        The graph.
+    {graph}
     colors : array_like of int, shape (n,), optional
         Whole numbers >= 0.
     time_limit : float, optional

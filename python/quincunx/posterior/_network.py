@@ -240,10 +240,7 @@ class PrivateBayesNet:
     def to_pandas(self, node: Hashable) -> DataFrame:
         """Return the conditional probabilities of a node as a table with the categories of its family.
 
-        Parameters
-        ----------
-        node : object
-            Of the graph.
+        {node}
 
         Returns
         -------
@@ -427,6 +424,7 @@ class PrivateBayesNet:
         return self.net.draw(ax)
 
 
+@posterior_doc
 class NetworkPosterior:
     """Independent draws of all conditional probabilities of a network, made by `PrivateBayesNet.posterior`.
 
@@ -461,10 +459,7 @@ class NetworkPosterior:
     def interval(self, node: Hashable, probability: float = 0.9) -> Floats:
         """Return equal-tailed credible intervals of a node's conditional probabilities.
 
-        Parameters
-        ----------
-        node : object
-            Of the graph.
+        {node}
         probability : float
             Of each interval, in (0, 1).
 

@@ -70,10 +70,7 @@ class Structure:
     def family(self, node: Hashable) -> Nodes:
         """Return the parents of a node, in the order of the edges, and the node.
 
-        Parameters
-        ----------
-        node : object
-            Of the graph.
+        {node}
 
         Returns
         -------
@@ -368,10 +365,7 @@ class Structure:
     ) -> float:
         """Return the predicted standard deviation of a cell of a node's table, which does not depend on data.
 
-        Parameters
-        ----------
-        node : object
-            Of the graph.
+        {node}
         mechanism : {"laplace", "fourier_l1", "fourier_linf"}
             That adds noise.
         epsilon : float
