@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.interrupts import Stopped, stop_after
 
 from quincunx import _core, lattices
 from quincunx._job import Job
@@ -149,14 +150,8 @@ def test_threads_executors_and_checkpoints_change_nothing(tmp_path):
 
 
 def test_a_raising_progress_stops_the_work():
-    class Stop(Exception):
-        pass
-
-    def stop(done, total):
-        raise Stop
-
-    with pytest.raises(Stop):
-        count_spanning_trees(lattices.kagome(12, 12), progress=stop)
+    with pytest.raises(Stopped):
+        count_spanning_trees(lattices.kagome(12, 12), progress=stop_after(-1))
 
 
 def test_bad_input_is_refused_with_the_argument_named():

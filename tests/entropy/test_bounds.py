@@ -8,7 +8,7 @@ from pathlib import Path
 
 import mpmath
 import pytest
-from tests.interrupts import interrupted_after
+from tests.interrupts import Stopped, interrupted_after, stop_after
 
 from quincunx import lattices
 from quincunx.entropy import Enclosure, EntropyBounds, entropy_bounds, entropy_estimate
@@ -293,14 +293,8 @@ def test_too_few_dimensions_for_the_digits_are_said():
 
 
 def test_an_exception_of_the_progress_function_comes_back():
-    class Stop(Exception):
-        pass
-
-    def stop(done: int, total: int) -> None:
-        raise Stop
-
-    with pytest.raises(Stop):
-        entropy_bounds("square", digits=40, progress=stop)
+    with pytest.raises(Stopped):
+        entropy_bounds("square", digits=40, progress=stop_after(-1))
 
 
 def test_corner_tensors_tell_how_far_the_gap_is():

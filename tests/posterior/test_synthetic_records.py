@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import optimize, special, stats
+from tests.interrupts import Stopped, stop_after
 
 from quincunx.posterior import MarginalTree, SyntheticBayesNet, synthesize
 from quincunx.posterior._marginal_tree import PARTS, _Progress
@@ -614,15 +615,8 @@ def test_progress_is_told_and_may_stop_the_work():
     data = np.random.default_rng(15).integers(0, 3, (50, 4))
     tree.release(data, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(k + 1, 16) for k in range(16)]  # 4 tables, 6 scores, 3 choices, 3 tables
-
-    class Stop(Exception):
-        pass
-
-    def stop(done, total):
-        raise Stop
-
-    with pytest.raises(Stop):
-        tree.release(data, progress=stop)
+    with pytest.raises(Stopped):
+        tree.release(data, progress=stop_after(-1))
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 1e12])
