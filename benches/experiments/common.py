@@ -1,9 +1,13 @@
-"""What experiments have in common: options, the folder of real data, and pictures where matplotlib is installed."""
+"""What experiments have in common: options, real data, and pictures where matplotlib is installed."""
 
 import argparse
+import csv
+import gzip
 import os
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 DATA = Path(os.environ.get("QUINCUNX_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data")
 
@@ -17,6 +21,15 @@ def arguments(doc: str, *, quick: str | None = None, data: str | None = None) ->
         parser.add_argument("--data", type=Path, default=DATA, help=f"folder of the {data}")
     parser.add_argument("--picture", help="where the picture goes")
     return parser
+
+
+def counted(source: Path, what: str) -> Any:
+    """Return the columns of a packed table of whole numbers, or None where there is no such file, which is said."""
+    if not source.is_file():
+        print(f"{what} is skipped: there is no {source}\n")
+        return None
+    with gzip.open(source, "rt") as lines:
+        return np.array([[int(x) for x in row] for row in csv.reader(lines) if row[0].isdigit()]).T
 
 
 def plotting() -> Any:

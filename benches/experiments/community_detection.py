@@ -19,8 +19,6 @@ Source: A. Schein, Z. S. Wu, A. Schofield, M. Zhou and H. Wallach (2019), Locall
 models, and its appendix 1.1 (C = 5, 10, 20).
 """
 
-import csv
-import gzip
 import time
 import warnings
 from itertools import pairwise
@@ -28,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import arguments, plotting, save
+from common import arguments, counted, plotting, save
 
 from quincunx.datasets import make_network
 from quincunx.distributions import TwoSidedGeometric
@@ -41,12 +39,9 @@ METHODS = ("non-private", "naive", "private", "overdispersed")
 def enron(folder: Path, actors: int) -> Any:
     """Return the messages between so many of them, or None where the file is not there."""
     source = folder / f"enron{actors}_counts.csv.gz"
-    if not source.is_file():
-        print(f"Enron {actors} is skipped: there is no {source}\n")
+    if (columns := counted(source, f"Enron {actors}")) is None:
         return None
-    with gzip.open(source, "rt") as lines:
-        rows = [[int(x) for x in row] for row in csv.reader(lines) if row[0].isdigit()]
-    sender, receiver, messages = np.array(rows).T
+    sender, receiver, messages = columns
     first = min(sender.min(), receiver.min())
     counts = np.zeros((actors, actors), dtype=np.int64)
     counts[sender - first, receiver - first] = messages

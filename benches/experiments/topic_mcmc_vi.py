@@ -13,8 +13,6 @@ Source: A. Schofield, A. Schein, Z. S. Wu and H. Wallach (2018), A variational i
 inference of Poisson factorization models, appendix E.
 """
 
-import csv
-import gzip
 import math
 import time
 import warnings
@@ -22,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import arguments, plotting, save
+from common import arguments, counted, plotting, save
 from scipy.stats import poisson
 
 from quincunx.distributions import TwoSidedGeometric
@@ -76,12 +74,9 @@ def synthetic(size: int, rank: int, sweeps: int, iterations: int) -> list[dict[s
 def enron(folder: Path) -> Any:
     """Return counts of words in the subject lines by sender, or None where the file is not there."""
     source = folder / "enron156_sender_word_counts.csv.gz"
-    if not source.is_file():
-        print(f"Enron is skipped: there is no {source}\n")
+    if (columns := counted(source, "Enron")) is None:
         return None
-    with gzip.open(source, "rt") as lines:
-        rows = [[int(x) for x in row] for row in csv.reader(lines) if row[0].isdigit()]
-    sender, word, times = np.array(rows).T
+    sender, word, times = columns
     counts = np.zeros((sender.max() + 1, word.max() + 1), dtype=np.int64)
     counts[sender, word] = times
     return counts[counts.any(axis=1)][:, counts.any(axis=0)]
