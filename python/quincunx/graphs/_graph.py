@@ -269,7 +269,7 @@ class Graph(Conversions):
         >>> part, part.labels
         (<Graph: 4 vertices, 2 edges>, (1, 2, 3, 5))
         """
-        return self._piece(self._marked(vertices, "vertices"))
+        return self._piece(self._marked(vertices))
 
     def remove_vertices(self, vertices: Iterable[Hashable] | npt.NDArray[np.bool_]) -> Graph:
         """Return the graph without some of the vertices and the edges at them.
@@ -289,18 +289,18 @@ class Graph(Conversions):
         >>> Graph(3, [(0, 1), (1, 2)], labels=["Ann", "Bea", "Cid"]).remove_vertices(["Cid"]).labels
         ('Ann', 'Bea')
         """
-        return self._piece(~self._marked(vertices, "vertices"))
+        return self._piece(~self._marked(vertices))
 
-    def _marked(self, vertices: Iterable[Hashable] | npt.NDArray[np.bool_], name: str) -> npt.NDArray[np.bool_]:
+    def _marked(self, vertices: Iterable[Hashable] | npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Return which vertices a user named, by their labels or by a truth value for each."""
         if isinstance(vertices, np.ndarray) and vertices.dtype == np.bool_:
             if vertices.shape != (self._num_vertices,):
-                raise ValueError(f"`{name}` must have shape ({self._num_vertices},), got {vertices.shape}")
+                raise ValueError(f"`vertices` must have shape ({self._num_vertices},), got {vertices.shape}")
             return vertices
         if isinstance(vertices, (str, bytes)) or not isinstance(vertices, Iterable):
-            raise TypeError(f"`{name}` must hold vertices, got {type(vertices).__name__}")
+            raise TypeError(f"`vertices` must hold vertices, got {type(vertices).__name__}")
         marks = np.zeros(self._num_vertices, dtype=np.bool_)
-        marks[[self._vertex(v, name) for v in vertices]] = True
+        marks[[self._vertex(v, "vertices") for v in vertices]] = True
         return marks
 
     def _piece(self, chosen: npt.NDArray[np.bool_]) -> Graph:
@@ -380,10 +380,10 @@ def as_graph(value: object, name: str = "graph") -> Graph:
     )
 
 
-def shown_labels(labels: Sequence[Hashable], most: int = 6) -> str:
+def shown_labels(labels: Sequence[Hashable]) -> str:
     """Return the first labels in words."""
-    first = ", ".join(map(repr, labels[:most]))
-    return f"{first}, ..." if len(labels) > most else first
+    first = ", ".join(map(repr, labels[:6]))
+    return f"{first}, ..." if len(labels) > 6 else first
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:

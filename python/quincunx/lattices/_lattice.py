@@ -318,7 +318,7 @@ class Lattice:
         >>> hexagon.num_vertices, hexagon.num_edges, hexagon.origin.tolist()
         (7, 12, [7, 8, 11, 12, 13, 16, 17])
         """
-        return LatticePiece._of(self, self.graph._marked(vertices, "vertices"))
+        return LatticePiece._of(self, self.graph._marked(vertices))
 
     def remove_vertices(self, vertices: Iterable[int] | npt.NDArray[np.bool_]) -> "LatticePiece":
         """Return the lattice without some of the vertices and the edges at them.
@@ -344,7 +344,7 @@ class Lattice:
         >>> count_perfect_matchings(square(8, 8).remove_vertices([0, 7]))
         2436304
         """
-        return LatticePiece._of(self, ~self.graph._marked(vertices, "vertices"))
+        return LatticePiece._of(self, ~self.graph._marked(vertices))
 
     def draw(self, ax: "Axes | None" = None, **how: Any) -> "Axes":
         """Draw the lattice with matplotlib.

@@ -150,7 +150,7 @@ class BetaBernoulli(OneParameterModel):
         changed = knob if knob is not None else ("trim" if self.trim is None else "temper")
         if _check.one_of(changed, "knob", ("trim", "temper")) == "temper":
             self._trimmed()
-            return self._calibrated("temper", level, count, self.temper * 2.0**-1000, self.temper)
+            return self._tempered(level, count)
         trim = _account.trim_for(level / self.temper)
         model = replace(self, trim=trim)
         if count is None:

@@ -136,7 +136,7 @@ class _GammaModel(OneParameterModel):
         """
         level = _check.real(epsilon, "epsilon", positive=True)
         count = None if n is None else _check.whole(n, "n", minimum=1, maximum=2**53)
-        return self._calibrated("temper", level, count, self.temper * 2.0**-1000, self.temper)
+        return self._tempered(level, count)
 
     def _constant(self, n: int) -> float:
         """Return C, the largest ratio of the likelihood of n records to its marginal, over all data."""

@@ -170,11 +170,12 @@ class OneParameterModel:
             return 0.0
         return _finite(self, n)
 
-    def _calibrated(self, name: str, epsilon: float, n: int | None, low: float, high: float) -> Self:
-        """Bisect a parameter that epsilon grows with, between one that is fine and one that may be."""
+    def _tempered(self, epsilon: float, n: int | None) -> Self:
+        """Bisect the power that epsilon grows with, between one that is fine and the present one, which may be."""
+        low, high = self.temper * 2.0**-1000, self.temper
 
         def short(value: float) -> float:
-            model = replace(self, **{name: value})  # type: ignore[type-var]
+            model = replace(self, temper=value)  # type: ignore[type-var]
             return float(model._range(ONE) if n is None else model._epsilon(n) + 1e-11)
 
         if short(high) > epsilon:
@@ -185,7 +186,7 @@ class OneParameterModel:
         else:
             value = high
         while True:
-            model = replace(self, **{name: value})  # type: ignore[type-var]
+            model = replace(self, temper=value)  # type: ignore[type-var]
             if model.guarantee(n).epsilon <= epsilon:
                 return model
             value *= 1 - 1e-9
