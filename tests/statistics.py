@@ -14,8 +14,6 @@ FALSE_ALARM = 1e-6
 def chi_square_probability(
     draws: npt.NDArray[np.int64],
     pmf: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]],
-    *,
-    least_expected: float = 25.0,
 ) -> float:
     """Probability of so large a chi-square statistic: values pooled into bins of at least 25 expected draws.
 
@@ -27,7 +25,7 @@ def chi_square_probability(
     edges, total = [0], 0.0
     for i, part in enumerate(expected):
         total += part
-        if total >= least_expected:
+        if total >= 25:
             edges.append(i + 1)
             total = 0.0
     if len(edges) < 3:
@@ -50,9 +48,9 @@ def uniform_probability(
     return float(stats.kstest((cdf(values) - pmf(values))[back] + spread * pmf(values)[back], "uniform").pvalue)
 
 
-def assert_draws_follow(draws, law, *, wide: int = 5000) -> None:
+def assert_draws_follow(draws, law):
     """Assert that draws fit a law with `pmf` and `cdf`, at a false-alarm rate of 1e-6."""
-    if draws.max() - draws.min() > wide:
+    if draws.max() - draws.min() > 5000:
         probability = uniform_probability(draws, law.pmf, law.cdf)
     else:
         probability = chi_square_probability(draws, law.pmf)

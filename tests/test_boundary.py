@@ -30,7 +30,6 @@ from quincunx.errors import CheckpointError, InternalError, TooLargeError
 TASKS = Path("/proc/self/task")
 # Large enough to be shared out on the pool, small enough for milliseconds.
 POOLED = lattices.square(22, 22)
-EXPECTED = 5  # of the pooled count, modulo seven
 
 
 def pooled_count():

@@ -297,12 +297,10 @@ def test_a_job_killed_in_the_middle_goes_on_and_gives_the_same_number(python, tm
     pytest.fail("what was done is done again")
 
 
-def stopped_job(state, graph=LONG, share=0.4, **how):
+def stopped_job(state, share=0.4):
     """Stop a job in the middle, leaving a checkpoint."""
     with pytest.raises(Stopped):
-        count_independent_sets(
-            graph, checkpoint=state, checkpoint_interval=0.02, threads=1, progress=stop_after(share), **how
-        )
+        count_independent_sets(LONG, checkpoint=state, checkpoint_interval=0.02, threads=1, progress=stop_after(share))
     assert state.exists()
     return state.read_bytes()
 

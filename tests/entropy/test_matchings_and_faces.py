@@ -211,14 +211,13 @@ def face_ring(model, n):
     return largest(weights.prod(axis=2))
 
 
-def random_faces(rng, *, sides=True, heights=True, letters=None):
-    """A face model with small integers or fractions, symmetric as asked for."""
+def random_faces(rng, *, heights=True, letters=None):
+    """A face model with small integers or fractions, left and right alike, above and below as asked for."""
     q = letters or int(rng.choice([2, 2, 3]))
     zero = rng.choice([0.0, 0.15])
     faces = rng.integers(1, 10, (q,) * 4) * (rng.random((q,) * 4) >= zero)
     faces = faces.astype(object)
-    if sides:
-        faces = faces + faces.transpose(1, 0, 3, 2)
+    faces = faces + faces.transpose(1, 0, 3, 2)
     if heights:
         faces = faces + faces.transpose(2, 3, 0, 1)
     bonds = rng.integers(1, 5, (2, q, q)).astype(object)

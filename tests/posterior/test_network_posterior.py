@@ -129,8 +129,8 @@ def joint(cpds, net):
     return np.einsum(f"{terms}->{''.join(letters.values())}", *[cpds[node] for node in net.nodes])
 
 
-def random_network(rng, nodes=9):
-    names = [f"v{i}" for i in range(nodes)]
+def random_network(rng):
+    names = [f"v{i}" for i in range(9)]
     edges = [(a, b) for a, b in itertools.combinations(names, 2) if rng.random() < 0.35]
     return DiscreteBayesNet(edges, {name: int(rng.integers(2, 4)) for name in names})
 
