@@ -2,8 +2,6 @@
 
 use std::fmt::Display;
 
-use std::fmt::Display;
-
 /// What every fallible function of the core returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
