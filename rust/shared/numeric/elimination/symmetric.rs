@@ -8,7 +8,7 @@
 //! summed by their halves ([`Neighbors::multiply_add`]) and reduced once. What is computed below the diagonal, where a register
 //! reaches beyond it, is never used. Everything else is as in [`super::factor`]; the numbers are residues as they are.
 
-use super::factor::{PlannedMatrix, room};
+use super::matrix::{PlannedMatrix, room};
 use crate::Result;
 use crate::monitor::Progress;
 use crate::numeric::dispatch::Level;
@@ -258,7 +258,7 @@ impl NeighborKernel for Finish<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::factor::MatrixKind;
+    use super::super::matrix::MatrixKind;
     use super::*;
     use crate::numeric::residue::{Modulus, Montgomery, short_primes};
     use proptest::prelude::*;
