@@ -24,7 +24,7 @@ use super::exact::{Modular, edge_words, one_value};
 use crate::graphs::{Graph, maximum_matching};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::elimination::{MatrixKind, PlannedMatrix};
-use crate::numeric::residue::{Modulus, Montgomery};
+use crate::numeric::residue::{MOST_SHORT_BITS, Modulus, Montgomery};
 use crate::{Error, Result, memory, parallel};
 use embedding::Embedding;
 use product::ProductGrid;
@@ -323,6 +323,11 @@ impl Modular for Dimers {
 
     fn bits(&self) -> f64 {
         self.bits
+    }
+
+    fn is_short(&self) -> bool {
+        let PerfectMatchingMethod::Plane(signed) = &self.method else { return false };
+        signed.matrix.kind() == MatrixKind::General && self.bits < MOST_SHORT_BITS
     }
 
     fn method(&self) -> (&'static str, u128, f64) {

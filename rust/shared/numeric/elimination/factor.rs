@@ -14,7 +14,7 @@
 //! stable decomposition of skew-symmetric matrices.
 
 use super::matrix::{MatrixKind, PlannedMatrix, room};
-use super::symmetric;
+use super::vectors;
 use crate::Result;
 use crate::monitor::Progress;
 use crate::numeric::dispatch::level;
@@ -41,11 +41,19 @@ impl PlannedMatrix {
     pub fn evaluate_at(&self, parameter: u64, modulus: u64, progress: &Progress) -> Result<Option<u64>> {
         debug_assert!(modulus % 2 == 1 && modulus >> 56 == 0);
         let level = level();
-        if self.kind == MatrixKind::Symmetric
+        let by_vectors = match self.kind {
+            MatrixKind::Symmetric => true,
+            MatrixKind::General => !self.searches, // a search would begin again
+            MatrixKind::Skew => false,
+        };
+        if by_vectors
             && multiplies_fast(level)
             && let Some(prime) = Modulus::new(modulus).ok().and_then(ShortPrime::new)
         {
-            return symmetric::determinant(self, parameter, (prime, level), progress);
+            let found = vectors::determinant(self, parameter, (prime, level), progress)?;
+            if found.is_some() || self.kind == MatrixKind::Symmetric {
+                return Ok(found);
+            }
         }
         let field = Montgomery::new(modulus);
         let mut work = Elimination::new(self, field, parameter)?;

@@ -20,6 +20,8 @@ pub enum MatrixKind {
 pub struct PlannedMatrix {
     pub(super) kind: MatrixKind,
     pub(super) plan: EliminationPlan,
+    /// Whether pivots are expected to be searched for in the last front.
+    pub(super) searches: bool,
     /// Where the entries of each supernode begin.
     starts: Vec<u32>,
     /// Place in the front, row and column, and value.
@@ -76,7 +78,13 @@ impl PlannedMatrix {
         placed.iter().for_each(|&(owner, ..)| starts[owner as usize + 1] += 1);
         (1..starts.len()).for_each(|s| starts[s] += starts[s - 1]);
         let slopes = if slopes.is_empty() { Vec::new() } else { placed.iter().map(|&(.., slope)| slope).collect() };
-        Self { kind, plan, starts, entries: placed.into_iter().map(|(_, entry, _)| entry).collect(), slopes }
+        let searches = last.contains(&true);
+        Self { kind, plan, searches, starts, entries: placed.into_iter().map(|(_, entry, _)| entry).collect(), slopes }
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> MatrixKind {
+        self.kind
     }
 
     /// The plan.

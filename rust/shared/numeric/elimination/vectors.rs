@@ -1,14 +1,15 @@
-//! Determinants of symmetric matrices modulo a prime below 2^52, a register of neighboring columns at a time.
+//! Determinants modulo a prime below 2^52, a register of neighboring columns at a time.
 //!
-//! The upper triangle of a front is kept by rows. With U the rows found so far and L_tj = U_tj / U_tt, a row is finished by
+//! The upper triangle of a front is kept by rows, of a general matrix also that of its transpose. With U and V the rows of the
+//! two found so far, V = U where the matrix is symmetric, and L_tj = V_tj / U_tt, rows are finished by
 //!
-//!   U_ji = a_ji - sum over t < j of L_tj U_ti,     i >= j,
+//!   U_ji = a_ji - sum over t < j of L_tj U_ti,     V_ji = a_ij - sum over t < j of U_tj L_ti,     i >= j,
 //!
-//! a few rows and two registers of columns at a time: factors of L stand in every lane, those of U side by side. Products are
+//! a few rows and two registers of columns at a time: the first factors stand in every lane, the second side by side. Products are
 //! summed by their halves ([`Neighbors::multiply_add`]) and reduced once. What is computed below the diagonal, where a register
 //! reaches beyond it, is never used. Everything else is as in [`super::factor`]; the numbers are residues as they are.
 
-use super::matrix::{PlannedMatrix, room};
+use super::matrix::{MatrixKind, PlannedMatrix, room};
 use crate::Result;
 use crate::monitor::Progress;
 use crate::numeric::dispatch::Level;
@@ -21,7 +22,8 @@ const ROWS: usize = 4;
 /// Rows that are brought up to date by all before them at once, and then by one another: two of the blocks above.
 const PANEL: usize = 8;
 
-/// The determinant, or `None` if a pivot is zero that is not the last; see [`PlannedMatrix::evaluate_at`].
+/// The determinant, or `None` if a pivot is zero that is not the last of all; see [`PlannedMatrix::evaluate_at`]. No pivots are
+/// searched for.
 ///
 /// # Errors
 /// As there.
@@ -32,8 +34,9 @@ pub fn determinant(
     progress: &Progress,
 ) -> Result<Option<u64>> {
     let plan = matrix.plan();
-    let mut blocks: Vec<u64> = room(plan.stack)?;
-    let mut front: Vec<u64> = room(plan.front * width(plan.front))?;
+    let sides = if matrix.kind == MatrixKind::Symmetric { 1 } else { 2 };
+    let mut blocks: Vec<u64> = room(sides * plan.stack)?;
+    let mut front: Vec<u64> = room(sides * plan.front * width(plan.front))?;
     let mut left: Vec<u64> = room(plan.front * width(plan.front))?;
     let (mut value, modulus) = (1, prime.value());
     for (s, supernode) in plan.supernodes.iter().enumerate() {
@@ -43,9 +46,11 @@ pub fn determinant(
         let (f, k) = (supernode.size(), supernode.columns);
         let wide = width(f);
         front.clear();
-        front.resize(f * wide, 0);
+        front.resize(sides * f * wide, 0);
         for (i, j, entry, slope) in matrix.entries_of(s) {
-            let at = &mut front[j as usize * wide + i as usize];
+            // What lies below the diagonal is that of the transpose, of a symmetric matrix its own.
+            let side = if i > j { sides - 1 } else { 0 };
+            let at = &mut front[(side * f + i.min(j) as usize) * wide + i.max(j) as usize];
             *at = sum(*at, entry.rem_euclid(modulus as i64) as u64, modulus);
             *at = sum(*at, prime.mul(slope.rem_euclid(modulus as i64) as u64, parameter), modulus);
         }
@@ -54,21 +59,23 @@ pub fn determinant(
                 front.iter_mut().for_each(|x| *x = prime.fold(*x)); // sums of so many do not overflow
             }
             let relative = &plan.supernodes[child as usize].relative;
-            let start = blocks.len() - relative.len() * (relative.len() + 1) / 2;
+            let start = blocks.len() - sides * relative.len() * (relative.len() + 1) / 2;
             let mut block = &blocks[start..];
-            for (i, &row) in relative.iter().enumerate() {
-                let (entries, rest) = block.split_at(relative.len() - i);
-                let target = &mut front[row as usize * wide..][..wide];
-                for (&x, &column) in entries.iter().zip(&relative[i..]) {
-                    target[column as usize] += x;
+            for side in front.chunks_exact_mut(f * wide) {
+                for (i, &row) in relative.iter().enumerate() {
+                    let (entries, rest) = block.split_at(relative.len() - i);
+                    let target = &mut side[row as usize * wide..][..wide];
+                    for (&x, &column) in entries.iter().zip(&relative[i..]) {
+                        target[column as usize] += x;
+                    }
+                    block = rest;
                 }
-                block = rest;
             }
             blocks.truncate(start);
         }
         left.clear();
         left.resize(k * wide, 0);
-        let mut rows = Rows { front: &mut front, left: &mut left, f, wide };
+        let mut rows = Rows { front: &mut front, left: &mut left, f, wide, sides };
         for start in (0..k).step_by(PANEL) {
             if f > 256 {
                 progress.check()?;
@@ -87,7 +94,9 @@ pub fn determinant(
             let finish = Finish { rows: rows.again(), block: start..f.min(start + 64), terms: 0..k };
             neighbors::run(level, prime, finish);
         }
-        (k..f).for_each(|i| blocks.extend_from_slice(&front[i * wide..][i..f]));
+        for side in front.chunks_exact(f * wide) {
+            (k..f).for_each(|i| blocks.extend_from_slice(&side[i * wide..][i..f]));
+        }
     }
     Ok(Some(value))
 }
@@ -103,26 +112,26 @@ fn sum(a: u64, b: u64, modulus: u64) -> u64 {
     sum.min(sum.wrapping_sub(modulus))
 }
 
-/// A front: the rows of `a`, of which those eliminated hold U, and L below `left`.
+/// A front: the rows of one or two sides, of which those eliminated hold U and V, and those of L.
 struct Rows<'a> {
     front: &'a mut [u64],
     left: &'a mut [u64],
     f: usize,
     wide: usize,
+    sides: usize,
 }
 
 impl Rows<'_> {
     fn again(&mut self) -> Rows<'_> {
-        Rows { front: self.front, left: self.left, f: self.f, wide: self.wide }
+        Rows { front: self.front, left: self.left, ..*self }
     }
 
     /// Brings rows up to date by the rows of these numbers, all before them.
     #[inline(always)]
     fn update<A: Neighbors>(&mut self, a: A, rows: Range<usize>, terms: Range<usize>) {
-        assert!(terms.end <= rows.start && rows.end <= self.f);
-        assert!(
-            self.f <= self.wide && self.front.len() == self.f * self.wide && self.left.len() >= terms.end * self.wide
-        );
+        assert!(terms.end <= rows.start && rows.end <= self.f && self.f <= self.wide);
+        assert!(self.wide.is_multiple_of(TILE) && self.front.len() == self.sides * self.f * self.wide);
+        assert!(self.left.len() >= terms.end * self.wide);
         let mut first = terms.start;
         // Once at least: what was added up is brought below the prime here.
         loop {
@@ -132,24 +141,26 @@ impl Rows<'_> {
             while column < self.wide {
                 let two = column + 2 * A::LANES <= self.wide;
                 let last = rows.end.min(column + if two { 2 * A::LANES } else { A::LANES }); // rows that reach these columns
-                let mut row = rows.start;
-                // SAFETY: rows and columns are within the front, terms within L, as was asserted.
-                unsafe {
-                    while row + ROWS <= last {
-                        if two {
-                            self.tile::<A, ROWS, 2>(a, row, column, &some)
-                        } else {
-                            self.tile::<A, ROWS, 1>(a, row, column, &some)
+                for side in 0..self.sides {
+                    let mut row = rows.start;
+                    // SAFETY: rows and columns are within the front, terms within L, as was asserted.
+                    unsafe {
+                        while row + ROWS <= last {
+                            if two {
+                                self.tile::<A, ROWS, 2>(a, (side, row), column, &some)
+                            } else {
+                                self.tile::<A, ROWS, 1>(a, (side, row), column, &some)
+                            }
+                            row += ROWS;
                         }
-                        row += ROWS;
-                    }
-                    while row < last {
-                        if two {
-                            self.tile::<A, 1, 2>(a, row, column, &some)
-                        } else {
-                            self.tile::<A, 1, 1>(a, row, column, &some)
+                        while row < last {
+                            if two {
+                                self.tile::<A, 1, 2>(a, (side, row), column, &some)
+                            } else {
+                                self.tile::<A, 1, 1>(a, (side, row), column, &some)
+                            }
+                            row += 1;
                         }
-                        row += 1;
                     }
                 }
                 column += if two { 2 * A::LANES } else { A::LANES };
@@ -161,7 +172,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Brings R rows and C registers of columns up to date.
+    /// Brings R rows of a side and C registers of columns up to date.
     ///
     /// # Safety
     /// Rows and columns are within the front; terms are before the rows, and at most [`PRODUCTS`].
@@ -169,7 +180,7 @@ impl Rows<'_> {
     unsafe fn tile<A: Neighbors, const R: usize, const C: usize>(
         &mut self,
         a: A,
-        row: usize,
+        (side, row): (usize, usize),
         column: usize,
         terms: &Range<usize>,
     ) {
@@ -178,10 +189,11 @@ impl Rows<'_> {
         // SAFETY: the caller's.
         unsafe {
             let (front, left) = (self.front.as_mut_ptr(), self.left.as_ptr());
+            let (factors, acrosses) = if side == 0 { (left, front.cast_const()) } else { (front.cast_const(), left) };
             for t in terms.clone() {
-                let across: [_; C] = std::array::from_fn(|c| a.load(front.add(t * wide + column + c * A::LANES)));
+                let across: [_; C] = std::array::from_fn(|c| a.load(acrosses.add(t * wide + column + c * A::LANES)));
                 for (r, sums) in sums.iter_mut().enumerate() {
-                    let factor = a.splat(*left.add(t * wide + row + r));
+                    let factor = a.splat(*factors.add(t * wide + row + r));
                     for (sum, &across) in sums.iter_mut().zip(&across) {
                         *sum = a.multiply_add(*sum, factor, across);
                     }
@@ -189,7 +201,7 @@ impl Rows<'_> {
             }
             for (r, sums) in sums.into_iter().enumerate() {
                 for (c, sum) in sums.into_iter().enumerate() {
-                    let at = front.add((row + r) * wide + column + c * A::LANES);
+                    let at = front.add((side * self.f + row + r) * wide + column + c * A::LANES);
                     let minus = a.negate(a.canonical(a.reduce(sum)), u8::MAX);
                     a.store(at, a.canonical(a.fold(a.add(a.load(at), minus))));
                 }
@@ -200,8 +212,8 @@ impl Rows<'_> {
     /// Divides a row by its pivot, of which the inverse is given, into L.
     #[inline(always)]
     fn divide<A: Neighbors>(&mut self, a: A, row: usize, inverse: u64) {
-        let start = row * self.wide;
-        let (from, to) = (&self.front[start..][..self.wide], &mut self.left[start..][..self.wide]);
+        let from = &self.front[((self.sides - 1) * self.f + row) * self.wide..][..self.wide];
+        let to = &mut self.left[row * self.wide..][..self.wide];
         let inverse = a.splat(inverse);
         for column in (row - row % TILE..self.wide).step_by(A::LANES) {
             // SAFETY: the width is a multiple of the lanes.
@@ -258,7 +270,6 @@ impl NeighborKernel for Finish<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::matrix::MatrixKind;
     use super::*;
     use crate::numeric::residue::{Modulus, Montgomery, short_primes};
     use proptest::prelude::*;
@@ -295,6 +306,7 @@ mod tests {
             n in 1usize..70,
             density in 1u64..20,
             parameter in 0u64..1 << 51,
+            general: bool,
             seed: u64,
         ) {
             let modulus = short_primes(3).unwrap()[2].value();
@@ -308,16 +320,22 @@ mod tests {
             for i in 0..n as u32 {
                 for j in 0..=i {
                     if i == j || next() % 20 < density {
-                        let (value, slope) = (next() as i64 - (1 << 30), (next() % 5) as i64 - 2);
-                        entries.push((i, j, value));
-                        slopes.push(slope);
-                        let x = i128::from(value) + i128::from(slope) * i128::from(parameter);
-                        let x = x.rem_euclid(modulus.into()) as u64;
-                        (full[i as usize][j as usize], full[j as usize][i as usize]) = (x, x);
+                        for (i, j) in [(i, j), (j, i)].into_iter().take(if general && i != j { 2 } else { 1 }) {
+                            let (value, slope) = (next() as i64 - (1 << 30), (next() % 5) as i64 - 2);
+                            entries.push((i, j, value));
+                            slopes.push(slope);
+                            let x = i128::from(value) + i128::from(slope) * i128::from(parameter);
+                            let x = x.rem_euclid(modulus.into()) as u64;
+                            full[i as usize][j as usize] = x;
+                            if !general {
+                                full[j as usize][i as usize] = x;
+                            }
+                        }
                     }
                 }
             }
-            let matrix = PlannedMatrix::linear(MatrixKind::Symmetric, n, &entries, &slopes, &vec![false; n]);
+            let kind = if general { MatrixKind::General } else { MatrixKind::Symmetric };
+            let matrix = PlannedMatrix::linear(kind, n, &entries, &slopes, &vec![false; n]);
             let prime = ShortPrime::new(Modulus::new(modulus).unwrap()).unwrap();
             let expected = dense(full, modulus);
             for level in LEVELS {
