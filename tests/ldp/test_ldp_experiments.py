@@ -61,10 +61,10 @@ def test_noise_of_records_and_labels_composes_exactly():
 
 @pytest.mark.parametrize("task", ["wine", "adult"])
 def test_real_data_have_the_rows_of_their_descriptions(task):
-    script = load("ldp_regression")
-    if not script.DATA.exists():
-        pytest.skip(f"no data in {script.DATA}")
-    X, y, origin = script.load(task, script.DATA)
+    data = load("common").DATA
+    if not data.exists():
+        pytest.skip(f"no data in {data}")
+    X, y, origin = load("ldp_regression").load(task, data)
     assert origin == task
     assert X.shape == ((6497, 11) if task == "wine" else (48842, 5 + 2 + 5 + 7 + 15))
     assert y.sum() == (37802 if task == "wine" else 7841 + 3846)
