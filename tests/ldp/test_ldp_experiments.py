@@ -11,6 +11,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 FOLDER = Path(__file__).parents[2] / "benches" / "experiments"
 
 
+@pytest.fixture(autouse=True)
+def experiments_import_one_another(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+
+
 def load(name):
     spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
