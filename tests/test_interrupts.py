@@ -253,7 +253,8 @@ HEARD = {
         ldp.Summary ldp.estimate_frequencies posterior.Summary
         ldp.statistics.smat ldp.statistics.svec leakage.counterexamples leakage.geometric_channel
         leakage.plot_symmetrization leakage.plot_utility leakage.randomized_response leakage.read_channel
-        posterior.GridModel posterior.MarginalTree posterior.SyntheticBayesNet posterior.synthesize
+        posterior.AdaptiveMarginals posterior.GridModel posterior.MarginalTree posterior.SyntheticBayesNet
+        posterior.fit_marginals posterior.synthesize
         posterior.DiscreteBayesNet posterior.PrivateBernoulliNB posterior.PrivateCategoricalNB posterior.QueryAnswerer
         posterior.counterexamples privacy.quantile privacy.ExponentialMechanism privacy.Release
         spectra.bloch_hamiltonian spectra.expander_map

@@ -227,8 +227,13 @@ def test_synthetic_laws_of_neighbors_differ_in_noise_alone(relation, delta):
     other = data.copy()
     other[0] = [1, 2, 1]
     neighbors = [data, other] if relation == ReplaceOne() else [data, data[1:], np.vstack((data, other[:1]))]
-    tree = posterior.MarginalTree(1.0, delta, domain={"a": 2, "b": 3, "c": 2}, relation=relation)
-    fits = [tree.release(part, insecure_seed=1) for part in neighbors]
+    domain = {"a": 2, "b": 3, "c": 2}
+    for kind in [posterior.MarginalTree] + [posterior.AdaptiveMarginals] * (delta > 0):
+        released_alike(kind(1.0, delta, domain=domain, relation=relation), neighbors)
+
+
+def released_alike(selection, neighbors):
+    fits = [selection.release(part, insecure_seed=1) for part in neighbors]
     assert all(type(fit) is posterior.SyntheticBayesNet for fit in fits)
     assert differences(fits) == (set(), set())
 

@@ -70,6 +70,7 @@ TESTS = {
     "posterior.DirichletPosterior.sample": "posterior/test_posterior_laws.py test_dirichlet_draws_of_three_categories",
     "posterior.DiscreteBayesNet.fit_private": NETWORKS,
     "posterior.GridPosterior.sample": "posterior/test_grid_models.py test_draws_have_the_law_of_the_fractions",
+    "posterior.AdaptiveMarginals.release": "posterior/test_adaptive_marginals.py test_choices_have_the_probabilities",
     "posterior.MarginalTree.release": RECORDS,
     "posterior.PosteriorSampleRegressor": BALL,
     "posterior.PrivateBayesNet.posterior": "posterior/test_network_posterior.py test_ranks_of_the_truth_are_uniform",

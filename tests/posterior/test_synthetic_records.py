@@ -12,7 +12,7 @@ from scipy import optimize, special, stats
 from tests.interrupts import Stopped, stop_after
 
 from quincunx.posterior import MarginalTree, SyntheticBayesNet, synthesize
-from quincunx.posterior._marginal_tree import PARTS, _Progress
+from quincunx.posterior._measuring import PARTS, Steps
 from quincunx.posterior._synthetic import projected
 from quincunx.posterior._tree_fit import NoisyTable, fit_forest
 from quincunx.privacy import AddRemove, Budget, BudgetExceeded, DataMetric, PrivacyGuarantee, ReplaceOne
@@ -353,7 +353,7 @@ def test_selected_trees_have_the_probabilities_of_the_mechanism():
         else:
             expected[order] = math.exp(log)
     assert sum(expected.values()) == pytest.approx(1, abs=1e-12)
-    work = _Progress(None, 1)
+    work = Steps(None, 1)
     observed = dict.fromkeys(expected, 0)
     for seed in range(8_000):
         observed[tuple(tree._select(columns, alone, 12, seed, work))] += 1
@@ -369,7 +369,7 @@ def test_scores_of_neighbors_differ_by_no_more_than_they_are_said_to(relation):
     tree = MarginalTree(1.0, domain=dict(enumerate(sizes)), relation=relation)
     records = list(itertools.product(*map(range, sizes)))
     rng, largest = np.random.default_rng(8), 0
-    work = _Progress(None, 1)
+    work = Steps(None, 1)
 
     def score(data, alone):
         columns = [np.ascontiguousarray(column, dtype=np.int32) for column in np.array(data).T]

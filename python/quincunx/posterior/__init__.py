@@ -8,6 +8,7 @@ import typing
 
 from quincunx import _sklearn
 from quincunx._summary import Summary
+from quincunx.posterior._adaptive import AdaptiveMarginals
 from quincunx.posterior._beta import BetaBernoulli
 from quincunx.posterior._bounds import (
     LipschitzConstants,
@@ -25,11 +26,14 @@ from quincunx.posterior._counterexamples import counterexamples, naive_bayes_los
 from quincunx.posterior._dirichlet import DirichletCategorical, DirichletPosterior
 from quincunx.posterior._gamma import ExponentialGamma, LaplaceGamma, NormalPrecisionGamma
 from quincunx.posterior._grid import GridModel, GridPosterior
-from quincunx.posterior._marginal_tree import MarginalTree, synthesize
-from quincunx.posterior._network import DiscreteBayesNet, NetworkPosterior, PrivateBayesNet
+from quincunx.posterior._marginal_tree import MarginalTree
+from quincunx.posterior._marginals import fit_marginals
+from quincunx.posterior._network import DiscreteBayesNet, PrivateBayesNet
+from quincunx.posterior._network_posterior import NetworkPosterior
 from quincunx.posterior._one_parameter import ConjugatePosterior
 from quincunx.posterior._records import PackedRecords
 from quincunx.posterior._sample import PrivateSample, QueryAnswerer
+from quincunx.posterior._synthesize import synthesize
 from quincunx.posterior._synthetic import SyntheticBayesNet
 from quincunx.posterior._vectors import (
     BallPosterior,
@@ -43,6 +47,7 @@ if typing.TYPE_CHECKING:
     from quincunx.posterior._estimators import PosteriorSampleRegressor, PrivateBernoulliNB, PrivateCategoricalNB
 
 __all__ = [
+    "AdaptiveMarginals",
     "BallPosterior",
     "BallRegression",
     "BetaBernoulli",
@@ -72,6 +77,7 @@ __all__ = [
     "WishartPosterior",
     "beta_hockey_stick",
     "counterexamples",
+    "fit_marginals",
     "gamma_hockey_stick",
     "kl_bound",
     "le_cam_lower_bound",

@@ -14,7 +14,7 @@ Confidentiality 11(3), section 4 and algorithms 1 and 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
 from itertools import combinations
 
@@ -27,72 +27,33 @@ from quincunx._progress import Progress, reporting
 from quincunx._types import ByLabel, Floats, Ints
 from quincunx.errors import TooLargeError
 from quincunx.posterior import _account
+from quincunx.posterior._measuring import (
+    MOST_WEIGHT,
+    PARTS,
+    CountNoise,
+    Steps,
+    largest_rho,
+    noisy_tables,
+    pair_table,
+    scopes_of,
+    total_of,
+    variance_of,
+    words_of,
+)
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._parts import posterior_doc
 from quincunx.posterior._records import Nodes, Records
 from quincunx.posterior._structure import MOST_CELLS
 from quincunx.posterior._synthetic import SyntheticBayesNet, expanded, fraction_of, group_of, projected
 from quincunx.posterior._tree_fit import NoisyTable, fit_forest
-from quincunx.privacy import PrivacyGuarantee, Release, ReplaceOne, _rational, noise
+from quincunx.privacy import Release, ReplaceOne, _rational
 from quincunx.privacy._curves import Ranged, Zcdp
-from quincunx.privacy._discrete_gaussian import DiscreteGaussian
-from quincunx.privacy._geometric import Geometric, geometric_noise
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._privacy_map import Declared
 from quincunx.privacy._relations import Relation
 from quincunx.privacy._release import Guaranteed, marked
 
-#: Expected numbers of records are rounded to so many parts of one, so that scores are whole numbers.
-PARTS = 2**10
 #: Categories whose noisy count is below so many deviations of the noise are one group.
 RARE = 3
-#: No memory holds more records, and scores of so many fit 64 bits with multipliers up to this.
-MOST_RECORDS, MOST_WEIGHT = 2**40, 2**9
-#: What is released lies between these ends, so that sums of two stay within 64 bits.
-LARGEST = 2**61
-LARGEST_VARIANCE = 10**10  # as for DiscreteGaussianMechanism
-LEAST_VARIANCE = Fraction(2098, 2**20)  # as for DiscreteGaussianMechanism: P(no noise) > 1 - 1e-100
-
-
-class _Noise:
-    """Noise of one step, on tables of which a neighbor moves so many cells by one."""
-
-    def __init__(self, decay: Fraction | None, variance: Fraction | None, cells: int) -> None:
-        self.decay, self.variance, self.cells = decay, variance, cells
-
-    @property
-    def law(self) -> noise.GeometricNoise | noise.DiscreteGaussianNoise:
-        if self.decay is not None:
-            return noise.GeometricNoise(exponent=self.decay)
-        assert self.variance is not None
-        return noise.DiscreteGaussianNoise(float(self.variance))
-
-    @property
-    def spread(self) -> float:
-        """The variance of a cell, and no less than what divisions take."""
-        if self.decay is not None:
-            x = float(self.decay)
-            return max(2 * math.exp(-x) / math.expm1(-x) ** 2, 1e-6)
-        assert self.variance is not None
-        return float(self.variance)
-
-    def guarantee(self, relation: Relation) -> PrivacyGuarantee:
-        """Return the guarantee of geometric noise: the tables of neighbors differ in so many cells, a copy for each."""
-        assert self.decay is not None
-        return guarantee_of(Declared(Geometric(self.decay, 1), relation, whole=True, copies=self.cells), relation)
-
-    @property
-    def rho(self) -> Fraction:
-        """The zero-concentrated level of discrete Gaussian noise on all of these cells."""
-        assert self.variance is not None
-        return self.cells * DiscreteGaussian(self.variance, 1, Fraction(1)).rho
-
-    def add(self, values: Ints, words: list[int] | None) -> Ints:
-        if self.decay is not None:
-            return geometric_noise(self.decay).add(values, -LARGEST, LARGEST, words)
-        assert self.variance is not None
-        source = _core.WholeSampler.discrete_gaussian(self.variance.numerator, self.variance.denominator)
-        return source.add(values, -LARGEST, LARGEST, words)
 
 
 @posterior_doc
@@ -207,25 +168,25 @@ class MarginalTree(Guaranteed):
         d, rounds, steps = len(self.columns), self.rounds, 3 if self.rounds else 1
         cells = self._moved * d, self._moved * rounds
         self.rho: float | None = None
-        self._second: _Noise | None = None
+        self._second: CountNoise | None = None
         self._exponent = Fraction(0)
         if not delta:
             share = fraction_of(epsilon) / steps
-            self._first = _Noise(_rational.exponent(share, cells[0]), None, cells[0])
+            self._first = CountNoise(_rational.exponent(share, cells[0]), None, cells[0])
             self.guarantee = self._first.guarantee(self.relation)
             if rounds:
                 self._exponent = _rational.exponent(share, 2 * self._reach * rounds)
-                self._second = _Noise(_rational.exponent(share, cells[1]), None, cells[1])
+                self._second = CountNoise(_rational.exponent(share, cells[1]), None, cells[1])
                 self.guarantee &= rounds * guarantee_of(self._choice, self.relation)
                 self.guarantee &= self._second.guarantee(self.relation)
             return
-        share = Fraction(_largest_rho(epsilon, delta)) / steps
-        self._first = _Noise(None, _variance(share, cells[0]), cells[0])
+        share = Fraction(largest_rho(epsilon, delta)) / steps
+        self._first = CountNoise(None, variance_of(share, cells[0]), cells[0])
         spent = self._first.rho
         if rounds:
             each = math.sqrt(8 * share / rounds) * (1 - 2.0**-50)
             self._exponent = _rational.exponent(each, 2 * self._reach)
-            self._second = _Noise(None, _variance(share, cells[1]), cells[1])
+            self._second = CountNoise(None, variance_of(share, cells[1]), cells[1])
             spent += rounds * self._choice.rho + self._second.rho
         self.rho = _rational.upwards(spent)
         self.guarantee = guarantee_of(Zcdp(spent), self.relation, Fraction(delta), epsilon=Fraction(epsilon))
@@ -292,19 +253,19 @@ class MarginalTree(Guaranteed):
         table = codes.reshape(rows, len(self.columns))
         columns = [np.ascontiguousarray(column, dtype=np.int32) for column in table.T]
         with reporting(progress, "marginals") as report:
-            work = _Progress(report, len(columns) + len(self._weights) + 2 * self.rounds)
+            work = Steps(report, len(columns) + len(self._weights) + 2 * self.rounds)
             return self._release(columns, rows, insecure_seed, work)
 
     def _release(
-        self, columns: list[npt.NDArray[np.int32]], rows: int, insecure_seed: int | None, work: _Progress
+        self, columns: list[npt.NDArray[np.int32]], rows: int, insecure_seed: int | None, work: Steps
     ) -> SyntheticBayesNet:
         tables = []
         for column, size in zip(columns, self._sizes, strict=True):
             tables.append(np.bincount(column, minlength=size))
             work.tick()
-        ones = _measured(self._first, tables, _words(insecure_seed, 0))
+        ones = noisy_tables(self._first, tables, words_of(insecure_seed, 0))
         # From here on records are seen by the choices and the last noise alone.
-        total = rows if isinstance(self.relation, ReplaceOne) else _total(ones)
+        total = rows if isinstance(self.relation, ReplaceOne) else total_of([(one, self._first.spread) for one in ones])
         groups = [_groups(one, self._first.spread) for one in ones]
         places = [group_of(found) for found in groups]
         grouped = [_summed(place, one) for place, one in zip(places, ones, strict=True)]
@@ -313,21 +274,21 @@ class MarginalTree(Guaranteed):
         sizes = [len(found) for found in groups]
         pairs = []
         for i, j in edges:
-            pairs.append(_counted(columns[i], columns[j], sizes[i], sizes[j]).reshape(-1))
+            pairs.append(pair_table(columns[i], columns[j], sizes[i], sizes[j]).reshape(-1))
             work.tick()
         twos: list[Ints] = []
         if self._second is not None:
-            measured = _measured(self._second, pairs, _words(insecure_seed, self.rounds + 1))
+            measured = noisy_tables(self._second, pairs, words_of(insecure_seed, self.rounds + 1))
             twos = [two.reshape(sizes[i], sizes[j]) for (i, j), two in zip(edges, measured, strict=True)]
         return self._fitted(ones, groups, dict(zip(edges, twos, strict=True)), total, insecure_seed)
 
     def _scores(
-        self, columns: list[npt.NDArray[np.int32]], alone: list[Floats], total: float, work: _Progress
+        self, columns: list[npt.NDArray[np.int32]], alone: list[Floats], total: float, work: Steps
     ) -> dict[tuple[int, int], int]:
         """Return the score of each pair, in parts of a record: by how much its table is not the product."""
         scores = {}
         for (i, j), weight in self._weights.items():
-            counted = _counted(columns[i], columns[j], len(alone[i]), len(alone[j]))
+            counted = pair_table(columns[i], columns[j], len(alone[i]), len(alone[j]))
             expected = np.rint(np.multiply.outer(alone[i], alone[j]) * (PARTS / total)).astype(np.int64)
             scores[i, j] = weight * int(np.abs(PARTS * counted - expected).sum())
             work.tick()
@@ -339,7 +300,7 @@ class MarginalTree(Guaranteed):
         alone: list[Floats],
         total: float,
         insecure_seed: int | None,
-        work: _Progress,
+        work: Steps,
     ) -> list[tuple[int, int]]:
         """Select the edges of a forest, one after the other, each among the pairs that close no cycle."""
         scores = self._scores(columns, alone, total, work)
@@ -349,7 +310,7 @@ class MarginalTree(Guaranteed):
             open_pairs = [(i, j) for i, j in scores if component[i] != component[j]]
             values = np.array([scores[pair] for pair in open_pairs], dtype=np.int64)
             numbers = self._exponent.numerator, self._exponent.denominator
-            place = _core.choose(values, len(values), *numbers, _words(insecure_seed, step + 1))[0]
+            place = _core.choose(values, len(values), *numbers, words_of(insecure_seed, step + 1))[0]
             i, j = open_pairs[int(place)]
             chosen.append((i, j))
             component = [component[i] if found == component[j] else found for found in component]
@@ -398,91 +359,11 @@ class MarginalTree(Guaranteed):
         )
 
 
-@posterior_doc
-def synthesize(
-    data: Records,
-    epsilon: float,
-    delta: float = 0.0,
-    *,
-    domain: ByLabel[CategoriesLike],
-    workload: Iterable[Iterable[Hashable]] | None = None,
-    relation: Relation = _account.ONE,
-    insecure_seed: int | None = None,
-    progress: Progress = None,
-) -> SyntheticBayesNet:
-    """Fit a law to private records from which synthetic ones are drawn: ``synthesize(...).sample()``.
-
-    Marginals of one column and of the edges of a privately selected tree of columns are measured with noise, and a law
-    is fitted to them (MST). `MarginalTree` says how, and has the guarantee before anything is released.
-
-    Parameters
-    ----------
-    data : array_like, shape (n, n_columns), or DataFrame
-        Records: a declared category of each column.
-    epsilon, delta, domain, workload, relation
-        As for `MarginalTree`.
-    insecure_seed, progress
-        As for `MarginalTree.release`.
-
-    Returns
-    -------
-    SyntheticBayesNet
-        Its `sample` draws a data frame; its `guarantee` is that of everything in it.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As for `MarginalTree` and its `release`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from quincunx.posterior import synthesize
-    >>> rng = np.random.default_rng(0)
-    >>> job = rng.integers(0, 3, 2000)
-    >>> data = np.stack([job, (job + (rng.random(2000) < 0.1)) % 3, rng.integers(0, 2, 2000)], axis=1)
-    >>> made = synthesize(data, 1.0, 1e-6, domain={"job": 3, "town": 3, "coin": 2})
-    >>> made.guarantee
-    PrivacyGuarantee(epsilon=1.0, delta=1e-06, relation=ReplaceOne(), numerics='exact')
-    >>> ("job", "town") in made.edges
-    True
-    >>> made.sample(rng=1).shape
-    (2000, 3)
-    """
-    tree = MarginalTree(epsilon, delta, domain=domain, workload=workload, relation=relation)
-    return tree.release(data, insecure_seed=insecure_seed, progress=progress)
-
-
-class _Progress:
-    """Steps that are reported as they are done."""
-
-    def __init__(self, report: Callable[[int, int], object] | None, total: int) -> None:
-        self.report, self.total, self.done = report, total, 0
-
-    def tick(self) -> None:
-        self.done += 1
-        if self.report is not None:
-            self.report(self.done, self.total)
-
-
 def _weights(columns: Nodes, workload: Iterable[Iterable[Hashable]] | None) -> dict[tuple[int, int], int]:
     """Return the pairs of columns that may be edges, and in how many marginals of the workload each lies."""
-    every = list(combinations(range(len(columns)), 2))
-    if workload is None:
-        return dict.fromkeys(every, 1)
-    _check.fits(workload, "workload")
-    if isinstance(workload, (str, bytes)) or not isinstance(workload, Iterable):
-        raise TypeError(f"`workload` must be collections of columns, got {type(workload).__name__}")
-    found = dict.fromkeys(every, 0)
-    place = {column: i for i, column in enumerate(columns)}
-    for marginal in workload:
-        if isinstance(marginal, (str, bytes)) or not isinstance(marginal, Iterable):
-            raise TypeError(f"`workload` must hold collections of columns, got {marginal!r}")
-        names = list(marginal)
-        for name in names:
-            if name not in place:
-                raise ValueError(f"`workload` must be of the columns {list(columns)}, got {name!r}")
-        for pair in combinations(sorted({place[name] for name in names}), 2):
+    found = dict.fromkeys(combinations(range(len(columns)), 2), 0)
+    for scope in scopes_of(columns, workload):
+        for pair in combinations(scope, 2):
             found[pair] += 1
     one = math.gcd(*found.values())
     weights = {pair: times // one for pair, times in found.items() if times}
@@ -499,51 +380,6 @@ def _rank(columns: int, pairs: Iterable[tuple[int, int]]) -> int:
     return columns - len(set(component))
 
 
-def _largest_rho(epsilon: float, delta: float) -> float:
-    """Return the largest zero-concentrated level that is (epsilon, delta)-private, from below."""
-    below, above = 0.0, 1.0
-    while _core.zcdp_epsilon(above, delta) <= epsilon:
-        below, above = above, 2 * above
-    for _ in range(200):
-        middle = (below + above) / 2
-        if not below < middle < above:
-            break
-        below, above = (middle, above) if _core.zcdp_epsilon(middle, delta) <= epsilon else (below, middle)
-    if not below > 0:
-        raise ValueError(f"`epsilon` must leave a level that floats hold at delta {delta}, got {epsilon}")
-    return below
-
-
-def _variance(rho: Fraction, cells: int) -> Fraction:
-    """Return the variance of noise whose level is at most rho where so many cells move by one."""
-    found = max(Fraction(math.ceil(cells / (2 * rho) * 2**20), 2**20), LEAST_VARIANCE)
-    if found > LARGEST_VARIANCE:
-        raise ValueError(
-            f"`epsilon` must need noise of a variance of at most 1e10, got one that needs {float(found):g}"
-        )
-    return found
-
-
-def _words(insecure_seed: int | None, step: int) -> list[int] | None:
-    """Return the words that key a step's generator, None for one that the operating system keys."""
-    if insecure_seed is None:
-        return None
-    seed = _check.whole(insecure_seed, "insecure_seed", minimum=0)
-    return [int(word) for word in np.random.SeedSequence(seed, spawn_key=(step,)).generate_state(2, np.uint64)]
-
-
-def _measured(noisy: _Noise, tables: list[Ints], words: list[int] | None) -> list[Ints]:
-    """Return tables with noise, all of it from one stream."""
-    found = noisy.add(np.concatenate(tables).astype(np.int64), words)
-    return np.split(found, np.cumsum([len(table) for table in tables])[:-1])
-
-
-def _total(ones: list[Ints]) -> int:
-    """Return the number of records that noisy one-way tables say, at least 1: the mean, by the variance of each sum."""
-    found = sum(int(one.sum()) / len(one) for one in ones) / sum(1 / len(one) for one in ones)
-    return min(max(round(found), 1), MOST_RECORDS)
-
-
 def _groups(one: Ints, spread: float) -> tuple[tuple[int, ...], ...]:
     """Return the categories one by one, but for those that are rare, which are one group."""
     rare = one < RARE * math.sqrt(spread)
@@ -554,11 +390,6 @@ def _groups(one: Ints, spread: float) -> tuple[tuple[int, ...], ...]:
 def _summed(place: Ints, one: Ints) -> Floats:
     """Return the sums of groups."""
     return np.bincount(place, one).astype(np.float64)
-
-
-def _counted(x: npt.NDArray[np.int32], y: npt.NDArray[np.int32], rows: int, cols: int) -> Ints:
-    """Return the table of two columns of codes; the product of their sizes is below 2**31."""
-    return np.bincount(x * np.int32(cols) + y, minlength=rows * cols).reshape(rows, cols)
 
 
 def _oriented(nodes: int, edges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

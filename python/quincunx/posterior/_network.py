@@ -9,11 +9,12 @@ import numpy as np
 from quincunx import _check
 from quincunx._optional import installed, require
 from quincunx._rng import RandomSource, generator
-from quincunx._types import Array, Axes, ByLabel, DataFrame, DataTree, Facts, Floats, Ints, NetworkX
+from quincunx._types import Array, Axes, ByLabel, DataFrame, Facts, Floats, Ints, NetworkX
 from quincunx.posterior import _account
 from quincunx.posterior._mechanisms import fit
-from quincunx.posterior._network_posterior import drawn, joint
+from quincunx.posterior._network_posterior import NetworkPosterior, drawn, joint
 from quincunx.posterior._parts import posterior_doc
+from quincunx.posterior._reconciled import reconciled
 from quincunx.posterior._records import Records
 from quincunx.posterior._structure import Nonneg, Structure
 from quincunx.privacy import PrivacyGuarantee
@@ -302,9 +303,46 @@ class PrivateBayesNet:
         """
         return float(self._record_log_likelihood(data).sum())
 
+    def query(self, nodes: Iterable[Hashable], given: ByLabel[Hashable] | None = None) -> Floats:
+        """Return the joint law of some nodes given others, by the fitted probabilities.
+
+        Parameters
+        ----------
+        nodes : iterable
+            Nodes of the graph, the axes of the result.
+        given : mapping, optional
+            Of node to a declared category.
+
+        Returns
+        -------
+        ndarray of float64, shape (categories of each node,)
+            Its sum is 1.
+
+        Raises
+        ------
+        ValueError
+            If a node is not of the graph, is asked for twice or asked for and given, or a category is not declared.
+        TooLargeError
+            If a table on the way needs more memory than is available.
+
+        Notes
+        -----
+        As `NetworkPosterior.query`, which has intervals.
+
+        Examples
+        --------
+        >>> from quincunx.posterior import DiscreteBayesNet
+        >>> net = DiscreteBayesNet([("sky", "road")], {"sky": ["dry", "rain"], "road": ["dry", "wet", "ice"]})
+        >>> fitted = net.fit_private([["dry", "dry"], ["rain", "wet"]] * 500, epsilon=1.0)
+        >>> bool(fitted.query(["sky"], given={"road": "wet"})[1] > 0.9)
+        True
+        """
+        found: Floats = joint(self.net, {node: table[None] for node, table in self.cpds.items()}, nodes, given)[0]
+        return found
+
     def posterior(
         self, n_draws: int = 1000, *, prior: float = 1.0, total: float | None = None, rng: RandomSource = None
-    ) -> "NetworkPosterior":
+    ) -> "NetworkPosterior[PrivateBayesNet]":
         """Draw from the posterior of the conditional probabilities, given the noisy tables and the law of their noise.
 
         Parameters
@@ -336,8 +374,9 @@ class PrivateBayesNet:
         Notes
         -----
         Given is each table with its own noise: that tables which share nodes were counted from the same records is not
-        made use of, so intervals are wider than those of a joint model. A node whose family lies within others is read
-        from the smallest of their tables. Time grows with cells times (draws + 90 / exponent of the noise).
+        made use of (`reconcile` does, without intervals), so intervals are wider than those of a joint model. A node
+        whose family lies within others is read from the smallest of their tables. Time grows with cells times (draws +
+        90 / exponent of the noise).
 
         Examples
         --------
@@ -355,6 +394,58 @@ class PrivateBayesNet:
             )
         cpds = drawn(self.net, self.noisy_counts, self.guarantee, n_draws, prior, total, rng)
         return NetworkPosterior(self, cpds)
+
+    def reconcile(self, *, n_records: int | None = None) -> "PrivateBayesNet":
+        """Return the network whose tables agree with one another, nearest to all noisy tables at once.
+
+        Parameters
+        ----------
+        n_records : int, optional
+            The number of records, where it is public; by default what the noisy tables say.
+
+        Returns
+        -------
+        PrivateBayesNet
+            With `counts` of one law of all nodes, as floats, `cpds` that follow from them, and `consistent` true.
+            Nothing but the release is looked at, so it costs no privacy.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism is not ``"laplace"``: parities are consistent as they are.
+        TooLargeError
+            If the junction tree of the families needs more memory than there is.
+
+        Notes
+        -----
+        Tables that share nodes were counted from the same records, so that each knows something of the others': their
+        counts are those of the law of records that minimizes the squared distance from all noisy tables, to a fifth of
+        a percent (`fit_marginals`). Time grows with the cells of the junction tree: exponentially in the treewidth.
+
+        Examples
+        --------
+        >>> from quincunx.posterior import DiscreteBayesNet
+        >>> net = DiscreteBayesNet([("A", "B"), ("A", "C")], {"A": 2, "B": 2, "C": 2})
+        >>> fitted = net.fit_private([[0, 0, 1], [1, 1, 0]] * 99, epsilon=1.0, mechanism="laplace", insecure_seed=1)
+        >>> agreed = fitted.reconcile()
+        >>> fitted.consistent, agreed.consistent
+        (False, True)
+        >>> bool(abs(agreed.counts["B"].sum(axis=1) - agreed.counts["C"].sum(axis=1)).max() < 1e-9)
+        True
+        """
+        if self.mechanism != "laplace" or self.noisy_counts is None:
+            raise ValueError(f"tables that need to agree are those of the mechanism 'laplace', got {self.mechanism!r}")
+        counts, cpds = reconciled(self.net, self.noisy_counts, self.guarantee, n_records)
+        return PrivateBayesNet(
+            self.net,
+            counts={**counts},
+            cpds=cpds,
+            guarantee=self.guarantee,
+            mechanism=self.mechanism,
+            consistent=True,
+            noisy_counts=self.noisy_counts,
+            coefficients=None,
+        )
 
     def _with(self, cpds: dict[Hashable, Floats]) -> "PrivateBayesNet":
         """Return the same network with other probabilities, which were drawn."""
@@ -422,134 +513,3 @@ class PrivateBayesNet:
         matplotlib.axes.Axes
         """
         return self.net.draw(ax)
-
-
-@posterior_doc
-class NetworkPosterior:
-    """Independent draws of all conditional probabilities of a network, made by `PrivateBayesNet.posterior`.
-
-    Attributes
-    ----------
-    fitted : PrivateBayesNet
-        Whose tables they are drawn from. Draws cost no privacy.
-    cpds : dict
-        Of node to float64 array with axes (draw, parents in edge order, node); sums over the last axis are 1.
-
-    Examples
-    --------
-    >>> from quincunx.posterior import DiscreteBayesNet
-    >>> net = DiscreteBayesNet([("sky", "road")], {"sky": ["dry", "rain"], "road": ["dry", "wet", "ice"]})
-    >>> fitted = net.fit_private([["dry", "dry"], ["rain", "wet"]] * 500, epsilon=1.0, mechanism="laplace")
-    >>> found = fitted.posterior(2000, rng=1)
-    >>> wet = found.query(["sky"], given={"road": "wet"})[:, 1]
-    >>> bool(np.quantile(wet, 0.05) > 0.9)
-    True
-    """
-
-    def __init__(self, fitted: PrivateBayesNet, cpds: dict[Hashable, Floats]) -> None:
-        self.fitted = fitted
-        self.cpds = cpds
-
-    def __repr__(self) -> str:
-        return f"NetworkPosterior({len(self)} draws of {len(self.cpds)} nodes)"
-
-    def __len__(self) -> int:
-        return len(next(iter(self.cpds.values())))
-
-    def interval(self, node: Hashable, probability: float = 0.9) -> Floats:
-        """Return equal-tailed credible intervals of a node's conditional probabilities.
-
-        {node}
-        probability : float
-            Of each interval, in (0, 1).
-
-        Returns
-        -------
-        ndarray of float64, shape (2, categories of each parent, categories)
-            Lower and upper ends.
-
-        Raises
-        ------
-        ValueError
-            If there is no such node, or `probability` is outside.
-        """
-        self.fitted.net.family(node)
-        level = _check.real(probability, "probability")
-        if not 0 < level < 1:
-            raise ValueError(f"`probability` must be in (0, 1), got {probability}")
-        found: Floats = np.quantile(self.cpds[node], [(1 - level) / 2, (1 + level) / 2], axis=0)
-        return found
-
-    def query(self, nodes: Iterable[Hashable], given: ByLabel[Hashable] | None = None) -> Floats:
-        """Return the joint law of some nodes given others, for each draw, without approximation.
-
-        Parameters
-        ----------
-        nodes : iterable
-            Nodes of the graph, the axes of the result.
-        given : mapping, optional
-            Of node to a declared category.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_draws, categories of each node)
-            Sums over all axes but the first are 1.
-
-        Raises
-        ------
-        ValueError
-            If a node is not of the graph, is asked for twice or asked for and given, or a category is not declared.
-        TooLargeError
-            If a table on the way needs more memory than is available.
-
-        Notes
-        -----
-        Nodes that are neither asked for nor given, nor above any of those, are left out; the others are eliminated, the
-        one with the smallest table next. Time grows with the largest table: exponentially in the treewidth.
-        """
-        return joint(self.fitted.net, self.cpds, nodes, given)
-
-    def network(self, draw: int) -> PrivateBayesNet:
-        """Return one draw as a network: to sample from, or to convert.
-
-        Parameters
-        ----------
-        draw : int
-            Which.
-
-        Returns
-        -------
-        PrivateBayesNet
-            With the probabilities of the draw, and no counts.
-
-        Raises
-        ------
-        ValueError
-            If there is no such draw.
-        """
-        place = _check.whole(draw, "draw", maximum=len(self) - 1)
-        return self.fitted._with({node: table[place].copy() for node, table in self.cpds.items()})
-
-    def to_datatree(self) -> DataTree:
-        """Return the draws as ArviZ has them: one chain, dimensions by the names of the nodes.
-
-        Returns
-        -------
-        xarray.DataTree
-            With a variable for each node, and its categories as coordinates.
-
-        Raises
-        ------
-        ImportError
-            If ArviZ is not installed.
-        """
-        from quincunx._inference._datatree import datatree
-
-        net = self.fitted.net
-        names = {node: str(node) for node in net.nodes}
-        dims = {names[node]: [f"{names[other]}_category" for other in net.family(node)] for node in net.nodes}
-        coords = {
-            f"{names[node]}_category": net._declared[node].decode(np.arange(net._sizes[node])) for node in net.nodes
-        }
-        tables = {names[node]: table[None] for node, table in self.cpds.items()}
-        return datatree({"posterior": tables}, dims, coords, {"inference": "independent draws given noisy tables"})

@@ -9,16 +9,20 @@ Sources: O. Williams and F. McSherry (2010), Probabilistic inference and differe
 the noise; N. L. Zhang and D. Poole (1994), A simple approach to Bayesian network computations, for queries.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Hashable, Iterable, Mapping
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
 from quincunx import _check
 from quincunx._rng import RandomSource, generator
-from quincunx._types import Array, ByLabel, Floats, Ints
+from quincunx._types import Array, ByLabel, DataTree, Floats, Ints
 from quincunx.posterior import _account
+from quincunx.posterior._parts import posterior_doc
 from quincunx.posterior._records import Nodes
 from quincunx.posterior._structure import Structure
 from quincunx.privacy import PrivacyGuarantee, ReplaceOne
@@ -29,6 +33,149 @@ _REACH = 45.0
 _MOST = 1 << 28
 # Numbers of a table at once: some milliseconds.
 _BLOCK = 1 << 20
+
+
+class _Fitted(Protocol):
+    """A network that takes other probabilities."""
+
+    @property
+    def net(self) -> Structure: ...
+
+    def _with(self, cpds: dict[Hashable, Floats]) -> Self: ...
+
+
+F = TypeVar("F", bound=_Fitted)
+
+
+@posterior_doc
+class NetworkPosterior(Generic[F]):
+    """Independent draws of all conditional probabilities of a network, made by `PrivateBayesNet.posterior`.
+
+    Attributes
+    ----------
+    fitted : PrivateBayesNet
+        Whose tables they are drawn from. Draws cost no privacy.
+    cpds : dict
+        Of node to float64 array with axes (draw, parents in edge order, node); sums over the last axis are 1.
+
+    Examples
+    --------
+    >>> from quincunx.posterior import DiscreteBayesNet
+    >>> net = DiscreteBayesNet([("sky", "road")], {"sky": ["dry", "rain"], "road": ["dry", "wet", "ice"]})
+    >>> fitted = net.fit_private([["dry", "dry"], ["rain", "wet"]] * 500, epsilon=1.0, mechanism="laplace")
+    >>> found = fitted.posterior(2000, rng=1)
+    >>> wet = found.query(["sky"], given={"road": "wet"})[:, 1]
+    >>> bool(np.quantile(wet, 0.05) > 0.9)
+    True
+    """
+
+    def __init__(self, fitted: F, cpds: dict[Hashable, Floats]) -> None:
+        self.fitted = fitted
+        self.cpds = cpds
+
+    def __repr__(self) -> str:
+        return f"NetworkPosterior({len(self)} draws of {len(self.cpds)} nodes)"
+
+    def __len__(self) -> int:
+        return len(next(iter(self.cpds.values())))
+
+    def interval(self, node: Hashable, probability: float = 0.9) -> Floats:
+        """Return equal-tailed credible intervals of a node's conditional probabilities.
+
+        {node}
+        probability : float
+            Of each interval, in (0, 1).
+
+        Returns
+        -------
+        ndarray of float64, shape (2, categories of each parent, categories)
+            Lower and upper ends.
+
+        Raises
+        ------
+        ValueError
+            If there is no such node, or `probability` is outside.
+        """
+        self.fitted.net.family(node)
+        level = _check.real(probability, "probability")
+        if not 0 < level < 1:
+            raise ValueError(f"`probability` must be in (0, 1), got {probability}")
+        found: Floats = np.quantile(self.cpds[node], [(1 - level) / 2, (1 + level) / 2], axis=0)
+        return found
+
+    def query(self, nodes: Iterable[Hashable], given: ByLabel[Hashable] | None = None) -> Floats:
+        """Return the joint law of some nodes given others, for each draw, without approximation.
+
+        Parameters
+        ----------
+        nodes : iterable
+            Nodes of the graph, the axes of the result.
+        given : mapping, optional
+            Of node to a declared category.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_draws, categories of each node)
+            Sums over all axes but the first are 1.
+
+        Raises
+        ------
+        ValueError
+            If a node is not of the graph, is asked for twice or asked for and given, or a category is not declared.
+        TooLargeError
+            If a table on the way needs more memory than is available.
+
+        Notes
+        -----
+        Nodes that are neither asked for nor given, nor above any of those, are left out; the others are eliminated, the
+        one with the smallest table next. Time grows with the largest table: exponentially in the treewidth.
+        """
+        return joint(self.fitted.net, self.cpds, nodes, given)
+
+    def network(self, draw: int) -> F:
+        """Return one draw as a network: to sample from, or to convert.
+
+        Parameters
+        ----------
+        draw : int
+            Which.
+
+        Returns
+        -------
+        PrivateBayesNet
+            With the probabilities of the draw, and no counts.
+
+        Raises
+        ------
+        ValueError
+            If there is no such draw.
+        """
+        place = _check.whole(draw, "draw", maximum=len(self) - 1)
+        return self.fitted._with({node: table[place].copy() for node, table in self.cpds.items()})
+
+    def to_datatree(self) -> DataTree:
+        """Return the draws as ArviZ has them: one chain, dimensions by the names of the nodes.
+
+        Returns
+        -------
+        xarray.DataTree
+            With a variable for each node, and its categories as coordinates.
+
+        Raises
+        ------
+        ImportError
+            If ArviZ is not installed.
+        """
+        from quincunx._inference._datatree import datatree
+
+        net = self.fitted.net
+        names = {node: str(node) for node in net.nodes}
+        dims = {names[node]: [f"{names[other]}_category" for other in net.family(node)] for node in net.nodes}
+        coords = {
+            f"{names[node]}_category": net._declared[node].decode(np.arange(net._sizes[node])) for node in net.nodes
+        }
+        tables = {names[node]: table[None] for node, table in self.cpds.items()}
+        return datatree({"posterior": tables}, dims, coords, {"inference": "independent draws given noisy tables"})
 
 
 def joint(

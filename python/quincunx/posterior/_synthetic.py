@@ -1,7 +1,8 @@
-"""Synthetic records from a tree of private marginals: a law that is Markov along the tree, and its draws."""
+"""Synthetic records from private marginals: a law that is a network of their columns, and its draws."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from fractions import Fraction
 from typing import ClassVar
@@ -11,9 +12,10 @@ import numpy as np
 from quincunx import _check
 from quincunx._rng import RandomSource, generator
 from quincunx._types import DataFrame, Floats, Ints
+from quincunx.posterior._junction_tree import Law
 from quincunx.posterior._network import DiscreteBayesNet, PrivateBayesNet
 from quincunx.posterior._parts import posterior_doc
-from quincunx.posterior._records import Nodes
+from quincunx.posterior._records import Nodes, marginal
 from quincunx.privacy import PrivacyGuarantee, Release
 
 
@@ -21,23 +23,24 @@ from quincunx.privacy import PrivacyGuarantee, Release
 class SyntheticBayesNet(PrivateBayesNet):
     """A law of records that was fitted to private marginals: everything in it may be published.
 
-    `synthesize` and `MarginalTree.release` make it. It is a Bayesian network in which each column has at most one
-    parent: what `PrivateBayesNet` does with its conditional probabilities this does as well.
+    `synthesize`, `fit_marginals` and the releases of `MarginalTree` and `AdaptiveMarginals` make it. It is a Bayesian
+    network in which the parents of a column lie in the family of one before it: at most one parent with `MarginalTree`,
+    the cliques of a junction tree else. What `PrivateBayesNet` does with its conditional probabilities this does too.
 
     Attributes
     ----------
     edges : tuple of (parent, child)
-        The pairs of columns that were selected and measured.
+        Those of the network; with `MarginalTree` the pairs of columns that were selected and measured.
     marginals : dict
-        Of tuple of one or two columns to `Release`: what was measured, with the law of its noise. The axes of a pair
-        are the `groups` of its columns.
+        Of tuple of columns to `Release`: what was measured, with the law of its noise, and of what was measured again
+        the last, with the least noise. With `MarginalTree` the axes of a pair are the `groups` of its columns.
     groups : dict
         Of column to tuple of tuples of codes: categories too rare to be distinguished from the noise are one group, the
         last.
     n_records : int
         The number of records: public with `ReplaceOne`, a noisy one with `AddRemove`.
     counts : dict
-        Of node to float64 array, axes (parent, node): expected records of the law.
+        Of node to float64 array, axes (parents, node): expected records of the law.
 
     Examples
     --------
@@ -65,9 +68,10 @@ class SyntheticBayesNet(PrivateBayesNet):
         n_records: int,
         marginals: Mapping[Nodes, Release],
         groups: Mapping[Hashable, tuple[tuple[int, ...], ...]],
+        mechanism: str = "mst",
     ) -> None:
-        if not isinstance(net, DiscreteBayesNet) or max(map(len, net.parents.values())) > 1:
-            raise TypeError(f"`net` must be a DiscreteBayesNet of at most one parent each, got {type(net).__name__}")
+        if not isinstance(net, DiscreteBayesNet):
+            raise TypeError(f"`net` must be a DiscreteBayesNet, got {type(net).__name__}")
         shapes = {node: net._shape(node) for node in net.nodes}
         if not isinstance(cpds, dict) or {node: np.shape(table) for node, table in cpds.items()} != shapes:
             raise TypeError(f"`cpds` must be arrays by node, of the shapes {shapes}")
@@ -76,17 +80,21 @@ class SyntheticBayesNet(PrivateBayesNet):
                 raise TypeError(f"`{name}` must be a mapping, got {type(mapping).__name__}")
         number = _check.whole(n_records, "n_records", minimum=1)
         counts: dict[Hashable, Floats] = {}
-        alone: dict[Hashable, Floats] = {}
         for node in net._order:
-            above = [alone[parent] for parent in net.parents[node]]
-            counts[node] = above[0][:, None] * cpds[node] if above else number * cpds[node]
-            alone[node] = counts[node].sum(axis=0) if above else counts[node]
+            parents = net.parents[node]
+            above = np.array(float(number))
+            if parents:
+                wide = next((other for other in reversed(counts) if {*parents} <= {*net.family(other)}), None)
+                if wide is None:
+                    raise TypeError(f"`net` must have the parents of {node!r} in one family before it")
+                above = marginal(counts[wide], net.family(wide), parents)
+            counts[node] = above[..., None] * cpds[node]
         super().__init__(
             net,
             counts={node: counts[node] for node in net.nodes},
             cpds=cpds,
             guarantee=guarantee,
-            mechanism="mst",
+            mechanism=mechanism,
             consistent=True,
             noisy_counts=None,
             coefficients=None,
@@ -153,8 +161,9 @@ class SyntheticBayesNet(PrivateBayesNet):
             order = source.permutation(count)
             sizes = np.array([count])
             if parents:
-                above = records[:, self.net._columns[parents[0]]]
-                sizes = np.bincount(above, minlength=self.net._sizes[parents[0]])
+                shape = [self.net._sizes[parent] for parent in parents]
+                above = np.ravel_multi_index([records[:, self.net._columns[parent]] for parent in parents], shape)
+                sizes = np.bincount(above, minlength=math.prod(shape))
                 short = above.astype(np.uint16) if len(sizes) <= 2**16 else above  # sorted by digits, without comparing
                 order = order[np.argsort(short[order], kind="stable")]
             shares = np.cumsum(self.cpds[node].reshape(len(sizes), -1), axis=1)
@@ -192,6 +201,29 @@ def expanded(
         above = group_of(groups[net.parents[node][0]])
         cpds[node] = _summing((given[:, place] * shares[node])[above])
     return cpds
+
+
+def of_law(
+    law: Law,
+    net: DiscreteBayesNet,
+    guarantee: PrivacyGuarantee,
+    n_records: int,
+    marginals: Mapping[Nodes, Release],
+    mechanism: str,
+) -> SyntheticBayesNet:
+    """Return a law on a junction tree as a network."""
+    names = net.nodes
+    found = law.conditionals()
+    edges = [(names[parent], names[column]) for column, parents, _ in found for parent in parents]
+    return SyntheticBayesNet(
+        DiscreteBayesNet(edges, net.categories),
+        cpds={names[column]: table for column, _, table in sorted(found, key=lambda one: one[0])},
+        guarantee=guarantee,
+        n_records=n_records,
+        marginals=marginals,
+        groups={name: tuple((code,) for code in range(net._sizes[name])) for name in names},
+        mechanism=mechanism,
+    )
 
 
 def group_of(groups: tuple[tuple[int, ...], ...]) -> Ints:

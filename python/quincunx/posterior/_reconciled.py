@@ -1,0 +1,48 @@
+"""Tables of a network's families that agree with one another: nearest to noisy ones that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+import numpy as np
+
+from quincunx import _check
+from quincunx._types import Array, Floats
+from quincunx.posterior import _account
+from quincunx.posterior._junction_tree import axes_beyond
+from quincunx.posterior._law_fit import NoisyMarginal, fit_law
+from quincunx.posterior._measuring import geometric_variance, total_of
+from quincunx.posterior._structure import Structure
+from quincunx.privacy import PrivacyGuarantee, ReplaceOne
+
+
+def reconciled(
+    net: Structure, noisy_counts: Mapping[Hashable, Array], guarantee: PrivacyGuarantee, n_records: int | None
+) -> tuple[dict[Hashable, Floats], dict[Hashable, Floats]]:
+    """Return expected counts and conditional probabilities: `PrivateBayesNet.reconcile` describes it."""
+    relation = _account.relation_of(guarantee.relation)
+    variance = geometric_variance(guarantee.epsilon / net.count_sensitivity(relation))
+    tables = []
+    for node in net.measured:
+        places = [net._columns[other] for other in net.family(node)]
+        values = noisy_counts[node].astype(np.float64).transpose(np.argsort(places))
+        # Of a lone binary node the ones were released, and the zeros are what they leave: one error, in two cells.
+        twice = 2 if isinstance(relation, ReplaceOne) and values.shape == (2,) else 1
+        tables.append(NoisyMarginal(tuple(sorted(places)), values, twice * variance))
+    if n_records is None:
+        total = total_of([(table.values, table.variance) for table in tables])
+    else:
+        total = _check.whole(n_records, "n_records", minimum=1)
+    law = fit_law([net._sizes[node] for node in net.nodes], tables, total).law
+    counts, cpds = {}, {}
+    for node in net.nodes:
+        places = [net._columns[other] for other in net.family(node)]
+        scope = tuple(sorted(places))
+        home = law.tree.home(scope)
+        joint = law.marginals[home].sum(axis=axes_beyond(law.tree.links[home].clique, scope))
+        joint = joint.transpose([scope.index(place) for place in places])
+        counts[node] = total * joint
+        sums = joint.sum(axis=-1, keepdims=True)
+        chances = np.where(sums > 0, joint / np.where(sums > 0, sums, 1.0), 1 / joint.shape[-1])
+        cpds[node] = chances / chances.sum(axis=-1, keepdims=True)
+    return counts, cpds

@@ -1,0 +1,302 @@
+"""Laws on junction trees, and their fits to noisy tables, against sums over all records and least squares."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, stats
+
+from quincunx.posterior import AdaptiveMarginals, DiscreteBayesNet, fit_marginals, synthesize
+from quincunx.posterior._junction_tree import JunctionTree, axes_beyond, cells, eliminated
+from quincunx.posterior._law_fit import NoisyMarginal, fit_law
+from quincunx.privacy import (
+    AddRemove,
+    DiscreteGaussianMechanism,
+    GaussianMechanism,
+    GeometricMechanism,
+    LaplaceMechanism,
+    PrivacyGuarantee,
+    Release,
+    ReplaceOne,
+    noise,
+)
+
+
+@st.composite
+def trees(draw):
+    sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=6))
+    columns = st.lists(st.integers(0, len(sizes) - 1), min_size=1, max_size=3, unique=True)
+    scopes = [tuple(sorted(scope)) for scope in draw(st.lists(columns, max_size=6))]
+    return JunctionTree(sizes, scopes), scopes, np.random.default_rng(draw(st.integers(0, 2**32)))
+
+
+def spread_over_all(tree, tables):
+    """The sum of tables of cliques as one table of all columns."""
+    everything = tuple(range(len(tree.sizes)))
+    found = np.zeros(tree.sizes)
+    for link, table in zip(tree.links, tables, strict=True):
+        found = found + tree.spread(table, link.clique, everything)
+    return found
+
+
+@given(trees())
+@settings(max_examples=150, deadline=None)
+def test_a_law_is_the_product_of_its_factors(problem):
+    tree, scopes, rng = problem
+    everything = tuple(range(len(tree.sizes)))
+    for scope in scopes:
+        assert set(scope) <= set(tree.links[tree.home(scope)].clique)
+    theta = [3 * table for table in map(rng.normal, [0] * len(tree.links), [1] * len(tree.links), map_shapes(tree))]
+    joint = spread_over_all(tree, theta)
+    most = joint.max()
+    log_z = most + math.log(np.exp(joint - most).sum())
+    joint = np.exp(joint - log_z)
+    law = tree.calibrated(theta)
+    assert law.log_z == pytest.approx(log_z, abs=1e-10)
+    assert tree.least(theta) == pytest.approx(spread_over_all(tree, theta).min(), abs=1e-12)
+    for size in range(len(everything) + 1):
+        for scope in itertools.combinations(everything, size):
+            np.testing.assert_allclose(law.marginal(scope), joint.sum(axis=axes_beyond(everything, scope)), atol=1e-13)
+    product = np.ones(tree.sizes)
+    for column, parents, table in law.conditionals():
+        scope = (*parents, column)
+        product = product * tree.spread(table.transpose(np.argsort(scope)), tuple(sorted(scope)), everything)
+    np.testing.assert_allclose(product, joint, atol=1e-13)
+    # The derivative of a marginal is its covariance with the direction.
+    direction = [rng.normal(size=table.shape) for table in theta]
+    pushed = spread_over_all(tree, direction)
+    change = joint * (pushed - (joint * pushed).sum())
+    for link, found in zip(tree.links, law.derivative(direction), strict=True):
+        np.testing.assert_allclose(found, change.sum(axis=axes_beyond(everything, link.clique)), atol=1e-13)
+
+
+def map_shapes(tree):
+    return [tree.shape(link.clique) for link in tree.links]
+
+
+def test_cliques_are_those_of_a_good_order():
+    # A cycle of four columns needs one chord; the cheaper one is taken.
+    cliques = eliminated([2, 9, 2, 9], [(0, 1), (1, 2), (2, 3), (0, 3)])
+    assert sorted(cliques) == [(0, 1, 2), (0, 2, 3)]
+    assert cells([2, 9, 2, 9], cliques) == 72
+    assert eliminated([2, 2], []) == [(0,), (1,)]
+
+
+def least_misfit(sizes, tables, total):
+    """The least sum over all laws, by non-negative least squares on all records."""
+    count = math.prod(sizes)
+    index = np.indices(sizes).reshape(len(sizes), count)
+    rows, right = [], []
+    for table in tables:
+        matrix = np.zeros((table.values.size, count))
+        flat = np.ravel_multi_index([index[i] for i in table.columns], table.values.shape)
+        matrix[flat, np.arange(count)] = table.variance**-0.5
+        rows.append(matrix)
+        right.append(table.values.reshape(-1) * table.variance**-0.5)
+    heavy = 1e4 * min(table.variance for table in tables) ** -0.5  # the total is a constraint
+    matrix, values = np.vstack([*rows, np.full((1, count), heavy)]), np.append(np.concatenate(right), heavy * total)
+    records, _ = optimize.nnls(matrix, values, maxiter=100 * count)
+    records *= total / records.sum()
+    return float(((matrix[:-1] @ records - values[:-1]) ** 2).sum() / 2)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_fit_is_within_a_nat_of_the_least_sum(seed):
+    # Tables that contain, cross and repeat one another; from three records to a hundred thousand, from less noise than
+    # a record to more than all of them; empty cells in half of the cases.
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 4, rng.integers(2, 7)).tolist()
+    everything = tuple(range(len(sizes)))
+    total, spread = int(10 ** rng.uniform(0.5, 5)), 10 ** rng.uniform(0, 2.5)
+    chances = rng.dirichlet(np.full(math.prod(sizes), [0.1, 1.0][seed % 2]))
+    records = rng.multinomial(total, chances).reshape(sizes)
+    every = [scope for size in (1, 2, 3) for scope in itertools.combinations(everything, size)]
+    tables = []
+    for place in rng.choice(len(every), min(len(every), int(rng.integers(1, 9))), replace=False):
+        true, variance = records.sum(axis=axes_beyond(everything, every[place])), spread**2 * rng.choice([1, 4])
+        tables.append(NoisyMarginal(every[place], true + rng.normal(0, variance**0.5, true.shape), float(variance)))
+    found = fit_law(sizes, tables, total)
+    least = least_misfit(sizes, tables, total)
+    assert least - 1e-6 * (1 + least) <= found.misfit <= least + 1 + 0.01 * least
+    # What it minimizes is the sum over its own tables, which are those of one law.
+    expected = [total * found.law.marginal(table.columns) for table in tables]
+    sums = sum(((e - t.values) ** 2).sum() / (2 * t.variance) for e, t in zip(expected, tables, strict=True))
+    assert found.misfit == pytest.approx(sums, rel=1e-9, abs=1e-9)
+    # Going on from there changes little.
+    again = fit_law(sizes, tables, total, start=found.factors)
+    assert again.misfit == pytest.approx(found.misfit, abs=1 + 0.01 * least)
+
+
+def test_ten_binary_columns_are_fitted_as_all_records_are():
+    rng = np.random.default_rng(7)
+    sizes, total = [2] * 10, 2000
+    chances = rng.dirichlet(np.full(1024, 0.2)).reshape(sizes)
+    everything = tuple(range(10))
+    scopes = [(i, (i + 1) % 10) if i < 9 else (0, 9) for i in range(10)] + [(0, 5), (2, 7), (1, 4, 8)]
+    tables = []
+    for scope in scopes:
+        true = total * chances.sum(axis=axes_beyond(everything, scope))
+        tables.append(NoisyMarginal(scope, true + rng.normal(0, 15, true.shape), 225.0))
+    found = fit_law(sizes, tables, total)
+    assert least_misfit(sizes, tables, total) <= found.misfit + 1e-6 <= 1.01 * least_misfit(sizes, tables, total) + 1
+
+
+def test_of_the_laws_that_fit_the_one_of_largest_entropy_is_found():
+    # Pairs of three columns without noise: no factor of all three, so that the odds ratios of two do not depend on the
+    # third; other laws with the same pairs differ by a multiple of the parity.
+    rng = np.random.default_rng(8)
+    pairs = [rng.normal(size=(2, 2)) for _ in range(3)]
+    scopes = [(0, 1), (0, 2), (1, 2)]
+    joint = np.exp(pairs[0][:, :, None] + pairs[1][:, None, :] + pairs[2][None])
+    joint /= joint.sum()
+    tables = [NoisyMarginal(s, 1e5 * joint.sum(axis=axes_beyond((0, 1, 2), s)), 1.0) for s in scopes]
+    found = fit_law([2, 2, 2], tables, 10**5)
+    np.testing.assert_allclose(found.law.marginal((0, 1, 2)), joint, atol=2e-5)
+
+
+# What is public.
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "variance"),
+    [
+        (DiscreteGaussianMechanism(sensitivity=1.0, variance=50.0), 50.0),
+        (GeometricMechanism(alpha=0.9), 2 * 0.9 / 0.01),
+        (LaplaceMechanism(1.0, sensitivity=7.0), 98.0),
+        (GaussianMechanism(1.0, 1e-6, sensitivity=2.0), None),
+    ],
+    ids=["discrete-gaussian", "geometric", "laplace", "gaussian"],
+)
+def test_tables_of_any_noise_are_fitted_at_once(mechanism, variance):
+    rng = np.random.default_rng(1)
+    a = rng.integers(0, 3, 5000)
+    b = np.where(rng.random(5000) < 0.8, a, rng.integers(0, 3, 5000))
+    c = np.where(rng.random(5000) < 0.8, b % 2, rng.integers(0, 2, 5000))
+    true = {("b", "a"): (b, a, 3, 3), ("b", "c"): (b, c, 3, 2), ("c",): (c, None, 2, None)}
+    released = {}
+    for names, (x, y, rows, cols) in true.items():
+        counts = np.bincount(x, minlength=rows) if y is None else np.bincount(cols * x + y).reshape(rows, cols)
+        released[names] = mechanism.release(counts, insecure_seed=len(released))
+    law = fit_marginals(released, domain={"a": 3, "b": 3, "c": ["x", "y"]}, n_records=5000)
+    assert law.n_records == 5000
+    assert law.consistent
+    spread = math.sqrt(variance) if variance else released["c",].noise.sigma
+    joint = 5000 * law.query(["a", "b"])
+    assert np.abs(joint.T - np.bincount(3 * b + a).reshape(3, 3)).max() < 6 * spread
+    np.testing.assert_allclose(law.query(["c"]), law.query(["b", "c"]).sum(axis=0), rtol=1e-12)
+    assert law.guarantee.numerics == "insecure"
+    assert law.guarantee.epsilon <= sum(release.guarantee.epsilon for release in released.values()) * (1 + 1e-12)
+    assert law.sample(10, rng=0)["c"].isin(["x", "y"]).all()
+
+
+def test_the_number_of_records_is_what_the_tables_say():
+    counts = {("a",): [300, 700], ("b",): [500, 480]}
+    released = {
+        ("a",): Release(counts["a",], PrivacyGuarantee(1.0), noise=noise.DiscreteGaussianNoise(4.0)),
+        ("b",): Release(counts["b",], PrivacyGuarantee(1.0), noise=noise.DiscreteGaussianNoise(12.0)),
+    }
+    law = fit_marginals(released, domain={"a": 2, "b": 2})
+    assert law.n_records == 995  # (3 * 1000 + 980) / 4
+    assert law.guarantee.epsilon == 2.0
+    shared = PrivacyGuarantee(1.0)
+    parts = {key: Release(value.values, shared, noise=value.noise) for key, value in released.items()}
+    assert fit_marginals(parts, domain={"a": 2, "b": 2}).guarantee.epsilon == 1.0
+    # A column that no table has is uniform.
+    wide = fit_marginals(parts, domain={"a": 2, "b": 2, "d": 4})
+    np.testing.assert_allclose(wide.query(["d"]), 0.25)
+
+
+def released(values, law=None):
+    return Release(values, PrivacyGuarantee(1.0), noise=law or noise.DiscreteGaussianNoise(4.0))
+
+
+@pytest.mark.parametrize(
+    ("marginals", "error", "words"),
+    [
+        ([], TypeError, "`marginals` must be a mapping"),
+        ({}, ValueError, "at least one table"),
+        ({"a": released([1, 2])}, TypeError, "tuples of columns"),
+        ({(): released([1, 2])}, TypeError, "tuples of columns"),
+        ({("a",): [1, 2]}, TypeError, "must be releases"),
+        ({("a",): Release([1, 2], PrivacyGuarantee(1.0))}, TypeError, "must be releases"),
+        ({("z",): released([1, 2])}, ValueError, "'z'"),
+        ({("a",): released([1, 2, 3])}, ValueError, "an axis for each column"),
+        ({("a", "a"): released([[1, 2], [3, 4]])}, ValueError, "an axis for each column"),
+        ({("a",): released([1, 2], noise.GeometricNoise(0.5, 0, 9))}, ValueError, "not clipped"),
+        ({("a",): released([1, 2], noise.GeometricNoise([0.5, 0.6]))}, ValueError, "one variance"),
+        ({("a",): released([1, 1], noise.RandomizedResponseNoise(0.25))}, ValueError, "geometric, Laplace or"),
+    ],
+)
+def test_what_is_no_noisy_table_is_refused(marginals, error, words):
+    with pytest.raises(error, match=words):
+        fit_marginals(marginals, domain={"a": 2, "b": 2})
+
+
+def test_a_tree_that_no_memory_holds_is_refused():
+    pairs = itertools.combinations(range(40), 2)
+    marginals = {pair: released([[5, 5], [5, 5]]) for pair in pairs}
+    with pytest.raises(MemoryError, match="the junction tree"):
+        fit_marginals(marginals, domain=dict.fromkeys(range(40), 2))
+
+
+@pytest.mark.parametrize("relation", [ReplaceOne(), AddRemove()], ids=str)
+def test_reconciled_tables_agree_and_are_nearer_to_the_truth(relation):
+    edges = [("A", "B"), ("A", "C"), ("B", "D"), ("C", "D")]
+    net = DiscreteBayesNet(edges, {"A": 3, "B": 2, "C": 3, "D": 2, "E": 2})
+    rng = np.random.default_rng(3)
+    data = rng.integers(0, 2, (400, 5))
+    data[:, 0] += data[:, 1] * (rng.random(400) < 0.7)
+    true = net.count_tables(data)
+    before = after = 0.0
+    for seed in range(20):
+        fitted = net.fit_private(data, 0.5, "laplace", relation=relation, insecure_seed=seed)
+        agreed = fitted.reconcile(n_records=400)
+        assert agreed.consistent
+        assert agreed.guarantee == fitted.guarantee
+        for node, parents in net.parents.items():
+            for parent in parents:
+                axis = parents.index(parent)
+                others = tuple(i for i in range(len(parents) + 1) if i != axis)
+                alone = agreed.counts[parent].sum(axis=tuple(range(len(net.parents[parent]))))
+                np.testing.assert_allclose(agreed.counts[node].sum(axis=others), alone, rtol=1e-9)
+            np.testing.assert_allclose(agreed.cpds[node].sum(axis=-1), 1, rtol=1e-12)
+            before += ((fitted.noisy_counts[node].astype(float) - true[node]) ** 2).sum()
+            after += ((agreed.counts[node] - true[node]) ** 2).sum()
+    assert after < 0.7 * before
+
+
+def test_only_noisy_counts_are_reconciled():
+    net = DiscreteBayesNet([("A", "B")], {"A": 2, "B": 2})
+    fitted = net.fit_private([[0, 1], [1, 0]] * 50, 1.0, "fourier_l1", insecure_seed=1)
+    with pytest.raises(ValueError, match="'laplace', got 'fourier_l1'"):
+        fitted.reconcile()
+    noisy = net.fit_private([[0, 1], [1, 0]] * 50, 1.0, "laplace", insecure_seed=1)
+    with pytest.raises(ValueError, match="`n_records`"):
+        noisy.reconcile(n_records=0)
+
+
+def test_records_of_cliques_have_the_fitted_law_within_one_in_each_stratum():
+    rng = np.random.default_rng(12)
+    a, b = rng.integers(0, 2, (2, 3000))
+    data = np.stack([a, b, a ^ b ^ (rng.random(3000) < 0.1)], axis=1)
+    aim = AdaptiveMarginals(5.0, 1e-6, domain=dict.fromkeys("abc", 2), workload=[("a", "b", "c")])
+    made = aim.release(data, insecure_seed=1)
+    assert max(len(parents) for parents in made.net.parents.values()) == 2
+    law = made.query(["a", "b", "c"])
+    assert law.sum() == pytest.approx(1, abs=1e-12)
+    drawn = made.sample(999, rng=1)
+    last = made.net._order[-1]
+    for above, rows in drawn.groupby(list(made.net.parents[last])):
+        numbers = np.bincount(rows[last], minlength=2)
+        assert np.abs(numbers - len(rows) * made.cpds[last][tuple(above)]).max() < 1
+    for stratified in (True, False):
+        rng = np.random.default_rng(13)
+        found = np.zeros((2, 2, 2))
+        for _ in range(3000):
+            found[tuple((made._stratified if stratified else made._codes)(3, rng)[1])] += 1
+        assert stats.chisquare(found.ravel(), 3000 * law.ravel()).pvalue > 1e-6
+    parity = synthesize(data, 5.0, 1e-6, domain=dict.fromkeys("abc", 2), insecure_seed=1).query(["a", "b", "c"])
+    assert np.abs(parity - 0.125).max() < 0.05 < np.abs(law - 0.125).max()  # a tree of pairs does not see it
