@@ -33,11 +33,8 @@ from quincunx.posterior._measuring import (
     MOST_WEIGHT,
     PARTS,
     CountNoise,
-    largest_rho,
     scopes_of,
     total_of,
-    variance_of,
-    words_of,
 )
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._parts import posterior_doc
@@ -45,9 +42,10 @@ from quincunx.posterior._records import Nodes, Records
 from quincunx.posterior._synthetic import SyntheticBayesNet, of_law
 from quincunx.privacy import PrivacyGuarantee, Release, ReplaceOne, _rational
 from quincunx.privacy._curves import Ranged, Zcdp
+from quincunx.privacy._discrete_gaussian import largest_rho, variance_for
 from quincunx.privacy._guarantee import guarantee_of
 from quincunx.privacy._relations import Relation
-from quincunx.privacy._release import Guaranteed, marked
+from quincunx.privacy._release import Guaranteed, marked, seed_words
 
 #: Rounds per column at the most, and the share of a round's privacy loss that is its noise's: those of the source.
 ROUNDS, SHARE = 16, Fraction(9, 10)
@@ -68,7 +66,7 @@ class _Round:
     @classmethod
     def spending(cls, rho: Fraction, moved: int, reach: int) -> _Round:
         """Return the round that spends so much, or a little less."""
-        noise = CountNoise(None, variance_of(SHARE * rho, moved), moved)
+        noise = CountNoise(None, variance_for(SHARE * rho, moved), moved)
         level = math.sqrt(8 * (1 - SHARE) * rho) * (1 - 2.0**-50)
         return cls(noise, _rational.exponent(level, 2 * reach), reach)
 
@@ -77,7 +75,7 @@ class _Round:
         assert self.noise.variance is not None
         rho = self.noise.cells / (2 * self.noise.variance)
         return _Round(
-            CountNoise(None, variance_of(4 * rho, self.noise.cells), self.noise.cells), 2 * self.exponent, self.reach
+            CountNoise(None, variance_for(4 * rho, self.noise.cells), self.noise.cells), 2 * self.exponent, self.reach
         )
 
 
@@ -290,7 +288,7 @@ class _Release:
         self.spent += noise.rho
         true = self.table(scope)
         self.step += 1
-        values = noise.add(true.reshape(-1), words_of(self.seed, self.step)).reshape(true.shape)
+        values = noise.add(true.reshape(-1), seed_words(self.seed, self.step)).reshape(true.shape)
         self.released[scope] = values, noise
         found = NoisyMarginal(scope, values.astype(np.float64), noise.spread)
         if scope not in self.known:
@@ -321,7 +319,7 @@ class _Release:
         self.step += 1
         values = np.array(scores, dtype=np.int64)
         numbers = now.exponent.numerator, now.exponent.denominator
-        return scopes[int(_core.choose(values, len(values), *numbers, words_of(self.seed, self.step))[0])]
+        return scopes[int(_core.choose(values, len(values), *numbers, seed_words(self.seed, self.step))[0])]
 
     def size(self, scope: Columns) -> int:
         """Return the cells of the tree that has one more marginal."""

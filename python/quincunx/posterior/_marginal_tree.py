@@ -32,13 +32,10 @@ from quincunx.posterior._measuring import (
     PARTS,
     CountNoise,
     Steps,
-    largest_rho,
     noisy_tables,
     pair_table,
     scopes_of,
     total_of,
-    variance_of,
-    words_of,
 )
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._parts import posterior_doc
@@ -48,9 +45,10 @@ from quincunx.posterior._synthetic import SyntheticBayesNet, expanded, fraction_
 from quincunx.posterior._tree_fit import NoisyTable, fit_forest
 from quincunx.privacy import Release, ReplaceOne, _rational
 from quincunx.privacy._curves import Ranged, Zcdp
+from quincunx.privacy._discrete_gaussian import largest_rho, variance_for
 from quincunx.privacy._guarantee import guarantee_of
 from quincunx.privacy._relations import Relation
-from quincunx.privacy._release import Guaranteed, marked
+from quincunx.privacy._release import Guaranteed, marked, seed_words
 
 #: Categories whose noisy count is below so many deviations of the noise are one group.
 RARE = 3
@@ -181,12 +179,12 @@ class MarginalTree(Guaranteed):
                 self.guarantee &= self._second.guarantee(self.relation)
             return
         share = Fraction(largest_rho(epsilon, delta)) / steps
-        self._first = CountNoise(None, variance_of(share, cells[0]), cells[0])
+        self._first = CountNoise(None, variance_for(share, cells[0]), cells[0])
         spent = self._first.rho
         if rounds:
             each = math.sqrt(8 * share / rounds) * (1 - 2.0**-50)
             self._exponent = _rational.exponent(each, 2 * self._reach)
-            self._second = CountNoise(None, variance_of(share, cells[1]), cells[1])
+            self._second = CountNoise(None, variance_for(share, cells[1]), cells[1])
             spent += rounds * self._choice.rho + self._second.rho
         self.rho = _rational.upwards(spent)
         self.guarantee = guarantee_of(Zcdp(spent), self.relation, Fraction(delta), epsilon=Fraction(epsilon))
@@ -263,7 +261,7 @@ class MarginalTree(Guaranteed):
         for column, size in zip(columns, self._sizes, strict=True):
             tables.append(np.bincount(column, minlength=size))
             work.tick()
-        ones = noisy_tables(self._first, tables, words_of(insecure_seed, 0))
+        ones = noisy_tables(self._first, tables, seed_words(insecure_seed, 0))
         # From here on records are seen by the choices and the last noise alone.
         total = rows if isinstance(self.relation, ReplaceOne) else total_of([(one, self._first.spread) for one in ones])
         groups = [_groups(one, self._first.spread) for one in ones]
@@ -278,7 +276,7 @@ class MarginalTree(Guaranteed):
             work.tick()
         twos: list[Ints] = []
         if self._second is not None:
-            measured = noisy_tables(self._second, pairs, words_of(insecure_seed, self.rounds + 1))
+            measured = noisy_tables(self._second, pairs, seed_words(insecure_seed, self.rounds + 1))
             twos = [two.reshape(sizes[i], sizes[j]) for (i, j), two in zip(edges, measured, strict=True)]
         return self._fitted(ones, groups, dict(zip(edges, twos, strict=True)), total, insecure_seed)
 
@@ -310,7 +308,7 @@ class MarginalTree(Guaranteed):
             open_pairs = [(i, j) for i, j in scores if component[i] != component[j]]
             values = np.array([scores[pair] for pair in open_pairs], dtype=np.int64)
             numbers = self._exponent.numerator, self._exponent.denominator
-            place = _core.choose(values, len(values), *numbers, words_of(insecure_seed, step + 1))[0]
+            place = _core.choose(values, len(values), *numbers, seed_words(insecure_seed, step + 1))[0]
             i, j = open_pairs[int(place)]
             chosen.append((i, j))
             component = [component[i] if found == component[j] else found for found in component]

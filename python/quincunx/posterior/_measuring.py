@@ -26,8 +26,6 @@ PARTS = 2**10
 MOST_RECORDS, MOST_WEIGHT = 2**40, 2**9
 #: What is released lies between these ends, so that sums of two stay within 64 bits.
 LARGEST = 2**61
-LARGEST_VARIANCE = 10**10  # as for DiscreteGaussianMechanism
-LEAST_VARIANCE = Fraction(2098, 2**20)  # as for DiscreteGaussianMechanism: P(no noise) > 1 - 1e-100
 
 
 class CountNoise:
@@ -80,39 +78,6 @@ class Steps:
         self.done += 1
         if self.report is not None:
             self.report(self.done, self.total)
-
-
-def largest_rho(epsilon: float, delta: float) -> float:
-    """Return the largest zero-concentrated level that is (epsilon, delta)-private, from below."""
-    below, above = 0.0, 1.0
-    while _core.zcdp_epsilon(above, delta) <= epsilon:
-        below, above = above, 2 * above
-    for _ in range(200):
-        middle = (below + above) / 2
-        if not below < middle < above:
-            break
-        below, above = (middle, above) if _core.zcdp_epsilon(middle, delta) <= epsilon else (below, middle)
-    if not below > 0:
-        raise ValueError(f"`epsilon` must leave a level that floats hold at delta {delta}, got {epsilon}")
-    return below
-
-
-def variance_of(rho: Fraction, cells: int) -> Fraction:
-    """Return the variance of noise whose level is at most rho where so many cells move by one."""
-    found = max(Fraction(math.ceil(cells / (2 * rho) * 2**20), 2**20), LEAST_VARIANCE)
-    if found > LARGEST_VARIANCE:
-        raise ValueError(
-            f"`epsilon` must need noise of a variance of at most 1e10, got one that needs {float(found):g}"
-        )
-    return found
-
-
-def words_of(insecure_seed: int | None, step: int) -> list[int] | None:
-    """Return the words that key a step's generator, None for one that the operating system keys."""
-    if insecure_seed is None:
-        return None
-    seed = _check.whole(insecure_seed, "insecure_seed", minimum=0)
-    return [int(word) for word in np.random.SeedSequence(seed, spawn_key=(step,)).generate_state(2, np.uint64)]
 
 
 def noisy_tables(noisy: CountNoise, tables: list[Ints], words: list[int] | None) -> list[Ints]:

@@ -25,6 +25,33 @@ from quincunx.privacy._release import Release, seed_words
 
 #: Of discrete Gaussian noise, whose masses are summed one by one to twelve deviations: 1.6 million of them.
 LARGEST_VARIANCE = 2.0**34
+#: Of what is drawn; with the least one P(no noise) > 1 - 1e-100.
+LARGEST_DRAWN, LEAST_DRAWN = 10**10, Fraction(2098, 2**20)
+
+
+def largest_rho(epsilon: float, delta: float) -> float:
+    """Return the largest zero-concentrated level that is (epsilon, delta)-private, from below."""
+    below, above = 0.0, 1.0
+    while _core.zcdp_epsilon(above, delta) <= epsilon:
+        below, above = above, 2 * above
+    for _ in range(200):
+        middle = (below + above) / 2
+        if not below < middle < above:
+            break
+        below, above = (middle, above) if _core.zcdp_epsilon(middle, delta) <= epsilon else (below, middle)
+    if not below > 0:
+        raise ValueError(f"`epsilon` must leave a level that floats hold at delta {delta}, got {epsilon}")
+    return below
+
+
+def variance_for(rho: Fraction, squared: int) -> Fraction:
+    """Return the variance of noise whose level is at most rho at the square of a Euclidean shift of whole numbers."""
+    found = max(Fraction(math.ceil(squared / (2 * rho) * 2**20), 2**20), LEAST_DRAWN)
+    if found > LARGEST_DRAWN:
+        raise ValueError(
+            f"`epsilon` must need noise of a variance of at most 1e10, got one that needs {float(found):g}"
+        )
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -274,12 +301,12 @@ class DiscreteGaussianMechanism(Mechanism):
 
     def _least_variance(self, epsilon: float, delta: float) -> Fraction:
         """Bisect on the variance's fractions; the profile has small steps there, so this is a least one nearby."""
-        below = Fraction(2098, 2**20)  # 0.002: the least variance considered
+        below = LEAST_DRAWN
         euclid = math.sqrt(self._curve(Fraction(1)).squared)
         above = max(Fraction(math.ceil(gaussian_sigma(epsilon, delta, euclid) ** 2 * 2**20), 2**20), 2 * below)
-        while above <= 10**10 and self._curve(above).delta_at(epsilon) > delta:
+        while above <= LARGEST_DRAWN and self._curve(above).delta_at(epsilon) > delta:
             above *= 2
-        if above > 10**10:
+        if above > LARGEST_DRAWN:
             raise ValueError(f"`epsilon` must need a variance of at most 1e10, got {epsilon} at delta {delta}")
         while above - below > max(Fraction(1, 2**20), above / 10**9):
             middle = Fraction(math.ceil((below + above) * 2**19), 2**20)

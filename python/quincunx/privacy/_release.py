@@ -396,12 +396,12 @@ class Release(Guaranteed):
             raise ValueError(f"`source` must be a release written by quincunx, got {name}: {found}") from reason
 
 
-def seed_words(insecure_seed: object) -> list[int] | None:
-    """Return the two words that key an insecure generator, None for the secure one."""
+def seed_words(insecure_seed: object, *step: int) -> list[int] | None:
+    """Return the two words that key an insecure generator, of a step if there are several; None for the secure one."""
     if insecure_seed is None:
         return None
     seed = _check.whole(insecure_seed, "insecure_seed", minimum=0)
-    return [int(word) for word in np.random.SeedSequence(seed).generate_state(2, np.uint64)]
+    return [int(word) for word in np.random.SeedSequence(seed, spawn_key=step).generate_state(2, np.uint64)]
 
 
 def marked(guarantee: PrivacyGuarantee, insecure_seed: object) -> PrivacyGuarantee:
