@@ -131,6 +131,10 @@ CASES = {
         privacy.RandomizedResponse(2.0),
         replaced((X, BITS), *((far, 1 - BITS[0]) for far in FAR)),
     ),
+    "CentralPoissonFactorization": lambda: [
+        factorization.CentralPoissonFactorization(2, insecure_seed=3, random_state=0).fit(counts)
+        for (counts,) in replaced((COUNTS,), (10**9,), (0,))
+    ],
     "PoissonFactorization": lambda: tables(factorization.PoissonFactorization, (6, 5)),
     "PoissonBlockmodel": lambda: tables(factorization.PoissonBlockmodel, (5, 5)),
     "PoissonDynamics": lambda: tables(factorization.PoissonDynamics, (6, 4)),

@@ -17,6 +17,7 @@ from quincunx import lattices, posterior
 from quincunx.ldp import priors
 
 HERE = Path(__file__).parent
+CENTRAL = "factorization/test_central.py test_noise_of_the_statistics_has_its_law"
 ESTIMATORS = "factorization/test_joint_distribution.py test_a_sweep_leaves_the_joint_distribution_invariant"
 NOISE = "privacy/test_noise_mechanisms.py test_integer_noise_fits_its_likelihood"
 REAL_NOISE = "privacy/test_noise_mechanisms.py test_laplace_and_gaussian_noise_fit_their_laws"
@@ -42,6 +43,7 @@ TESTS = {
     "distributions.TwoPiecePoisson.sample": LAWS,
     "distributions.TwoSidedGeometric.sample": LAWS,
     "entropy.quenched_entropy": "entropy/test_triangulated.py test_sampled_quenched_means_agree_with_exact_ones",
+    "factorization.CentralPoissonFactorization": CENTRAL,
     "factorization.CrossValidation": ESTIMATORS,
     "factorization.PoissonBlockmodel": ESTIMATORS,
     "factorization.PoissonDynamics": "factorization/test_dynamics.py test_sweeps_leave_the_joint_law_as_it_is",

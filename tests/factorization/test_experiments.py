@@ -10,6 +10,7 @@ pytest.importorskip("sklearn")
 @pytest.mark.parametrize(
     ("name", "said"),
     [
+        ("central_local", "one unit of one count is protected"),
         ("community_detection", "overdispersed"),
         pytest.param("posterior_recovery", "embedding, true components known", marks=pytest.mark.slow),
         pytest.param("topic_coherence", "private, variational", marks=pytest.mark.slow),

@@ -12,6 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from quincunx.factorization import CentralPoissonFactorization
 from quincunx.posterior import GridModel
 from quincunx.privacy import (
     AddRemove,
@@ -31,6 +32,7 @@ from quincunx.privacy import (
     SubsetSelection,
     UnaryEncoding,
     audit,
+    gaussian_delta,
     parallel,
     privatize,
     subsampled,
@@ -323,6 +325,50 @@ def test_grid_models_claim_what_the_worst_data_sets_give_away(seed):
                     assert max(losses) - min(losses) <= spent * (1 + 1e-15)
                     ranges.append(max(losses) - min(losses))
                 assert float(max(ranges)) == pytest.approx(spent, rel=1e-12)
+
+
+class Transcript(CentralPoissonFactorization):
+    """A fit that keeps what its steps had before the noise, and may be told what they release."""
+
+    def _released(self, statistics, variance, step):
+        self.tables.append(statistics)
+        if self.outcomes is None:
+            self.said.append(super()._released(statistics, variance, step))
+            return self.said[-1]
+        return self.outcomes[step]
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("epsilon", [0.5, 30.0])
+def test_central_factorizations_claim_what_the_worst_transcripts_give_away(n, epsilon):
+    # Given the same outcomes of all steps, by how much do the tables of every neighbor differ? Of normal noise the loss
+    # at the end has a law of that shift alone, and tables that move by less have less of it.
+    counts = np.random.default_rng(n).poisson(1.5, (4, 3))
+    largest = 0
+    for components in (1, 2, 5):
+        model = Transcript(components, epsilon=epsilon, n=n, n_iter=6, random_state=1, insecure_seed=components)
+        parts, variance, spent = model._noise()
+        model.outcomes, model.said, model.tables = None, [], []
+        model.fit(counts)
+        tables = model.tables
+        moves = [np.zeros_like(counts) for _ in range(2 * counts.size)]
+        for i, move in enumerate(moves):
+            move.flat[i // 2] = n if i % 2 else -min(n, counts.flat[i // 2])
+        if n > 1:  # units that come and go in several cells
+            moves += [np.eye(4, 3, dtype=int), 1 - counts.clip(0, 1), -np.eye(4, 3, dtype=int) * (counts > 0)]
+            moves = [move for move in moves if abs(move).sum() <= n]
+        for move in moves:
+            other = Transcript(components, epsilon=epsilon, n=n, n_iter=6, random_state=1)
+            other.outcomes, other.tables = model.said, []
+            other.fit(counts + move)
+            shifts = [int(((a - b) ** 2).sum()) for a, b in zip(tables, other.tables, strict=True)]
+            assert len(shifts) == 12
+            assert max(shifts) <= (n * parts) ** 2
+            total = sum(Fraction(shift) / (2 * variance) for shift in shifts)
+            assert total <= spent <= Fraction(model.guarantee.zcdp)
+            largest = max(largest, total / spent)
+            assert gaussian_delta(epsilon, 1.0, max(float(2 * total) ** 0.5, 1e-9)) <= model.guarantee.delta
+    assert largest == 1  # one component has all of each unit
 
 
 @pytest.mark.parametrize("bound", [1, 3, 10])

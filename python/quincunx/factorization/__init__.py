@@ -10,6 +10,7 @@ from quincunx import _sklearn
 
 if typing.TYPE_CHECKING:
     from quincunx.factorization._blockmodel import PoissonBlockmodel
+    from quincunx.factorization._central import CentralPoissonFactorization
     from quincunx.factorization._cross_validation import CrossValidation, cross_validate
     from quincunx.factorization._dynamics import Forecast, PoissonDynamics
     from quincunx.factorization._matrix import PoissonFactorization
@@ -17,6 +18,7 @@ if typing.TYPE_CHECKING:
     from quincunx.factorization._tensor import PoissonTensorFactorization
 
 __all__ = [
+    "CentralPoissonFactorization",
     "CrossValidation",
     "Forecast",
     "Misfit",
@@ -29,6 +31,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CentralPoissonFactorization": "_central",
     "CrossValidation": "_cross_validation",
     "Forecast": "_dynamics",
     "Misfit": "_misfit",
