@@ -7,7 +7,11 @@ ball, together with a constant coordinate of 1/2 for the intercept. Rates of des
 wine:  6497 red and white wines (made ones where the files are not there), y = (quality - 6)/1.5 clipped to [-2, 2];
        root mean square error of predicted quality on a fifth of the rows.
 adult: 48842 records of a census, income above 50K; the area under the curve on a fifth of the rows. Noisy inputs of
-       10^4 rows with half of epsilon on the label (composed exactly), noisy moments of all, LDP-SGD on the 10^4.
+       10^4 rows with half of epsilon on the label (composed exactly), noisy moments of all, LDP-SGD on the 10^4. A fit
+       to noisy inputs takes minutes: by default two repeats have one.
+
+Beside them the fit that sees the same records without noise, and a constant. Said at the end is where learning starts:
+from which epsilon on a method beats the constant by two standard errors of the difference.
 
 Run: python benches/experiments/ldp_regression.py wine|adult [--quick] [--repeats 30] [--data FOLDER] [--picture FILE]
      python benches/experiments/ldp_regression.py adult --descent [--quick]    what decides about LDP-SGD
@@ -117,61 +121,99 @@ def quality_error(scores, quality):
     return np.sqrt(np.mean((6 + 1.5 * scores - quality) ** 2))
 
 
-def one(task, epsilon, public, train, test, few, settings, seed):
-    """The figure of merit of each method for one split."""
-    if task == "wine":
-        judge, kind, told = quality_error, "linear", lambda y: np.clip((y - 6) / 1.5, -2, 2)
-        cls, bounds = ldp.LinearRegression, {"x_bound": 1.0, "y_bound": 2.0}
-        moved = sensitivity.linear_regression(1.0, 2.0)
-    else:
-        judge, kind, told = area, "logistic", lambda y: y
-        cls, bounds = ldp.LogisticRegression, {"x_bound": 1.0}
-        moved = sensitivity.logistic_regression(1.0)
+class Task:
+    """What the two figures differ in."""
+
+    def __init__(self, name):
+        self.name = name
+        if name == "wine":
+            self.judge, self.kind, self.higher = quality_error, "linear", False
+            self.cls, self.bounds = ldp.LinearRegression, {"x_bound": 1.0, "y_bound": 2.0}
+            self.moved = sensitivity.linear_regression(1.0, 2.0)
+        else:
+            self.judge, self.kind, self.higher = area, "logistic", True
+            self.cls, self.bounds = ldp.LogisticRegression, {"x_bound": 1.0}
+            self.moved = sensitivity.logistic_regression(1.0)
+
+    def told(self, y):
+        """What the answers are to the methods."""
+        return np.clip((y - 6) / 1.5, -2, 2) if self.name == "wine" else y
+
+
+def with_noise(task, epsilon, rate, train, test, few, settings, seed, inputs):
+    """The figure of merit of each private method for one split; of noisy inputs where they are asked for."""
     (x, y), (x_test, y_test), found = train, test, {}
-    moments = getattr(statistics, kind)(x, told(y), **bounds)
-    mechanism = GaussianMechanism(epsilon, DELTA, sensitivity=moved)
-    model = cls(kind="statistics", priors=PRIORS, random_state=seed, **settings)
+    moments = getattr(statistics, task.kind)(x, task.told(y), **task.bounds)
+    mechanism = GaussianMechanism(epsilon, DELTA, sensitivity=task.moved)
+    model = task.cls(kind="statistics", priors=PRIORS, random_state=seed, **settings)
     model.fit(mechanism.release(moments, insecure_seed=seed))
-    found["moments"] = judge(x_test @ model.coef_, y_test)
-    x_few, y_few = x[:few], told(y[:few])
-    if task == "adult":
+    found["moments"] = task.judge(x_test @ model.coef_, y_test)
+    x_few, y_few = x[:few], task.told(y[:few])
+    if inputs:
         records, label = noise_of_inputs(epsilon)
-        model = cls((records, label), fit_intercept=True, priors=PRIORS, random_state=seed, **settings)
+        model = task.cls((records, label), fit_intercept=True, priors=PRIORS, random_state=seed, **short(settings))
         model.fit(records.release(x_few[:, :-1], insecure_seed=seed + 1), label.release(y_few, insecure_seed=seed + 2))
-        found["inputs"] = judge(x_test[:, :-1] @ model.coef_, y_test)
-    descent = ldp.LDPSGD(kind, epsilon=epsilon, delta=DELTA, random_state=seed, insecure_seed=seed)
-    descent.tune(public[0], told(public[1]))
-    found["LDP-SGD"] = judge(x_test @ descent.fit(x_few, y_few).coef_, y_test)
-    short = settings | {"n_warmup": min(300, settings["n_warmup"]), "n_draws": min(300, settings["n_draws"])}
-    model = cls(priors=PRIORS, random_state=seed, **short).fit(x_few, y_few)
-    found["without noise"] = judge(x_test @ model.coef_, y_test)
-    # What a method has to beat that learns nothing: one answer for all, by the public split.
-    found["constant"] = judge(np.full(len(y_test), told(public[1]).mean()), y_test)
+        found["inputs"] = task.judge(x_test[:, :-1] @ model.coef_, y_test)
+    how = {"epsilon": epsilon, "delta": DELTA, "learning_rate": rate, "random_state": seed, "insecure_seed": seed}
+    found["LDP-SGD"] = task.judge(x_test @ ldp.LDPSGD(task.kind, **how).fit(x_few, y_few).coef_, y_test)
     return found
 
 
-def run(task, data, repeats, epsilons, few=10_000, draws=1000):
-    """Rows of (epsilon, results by method)."""
-    public, (X, y) = prepared(*data)
+def without_noise(task, public, train, test, few, settings, seed):
+    """The same of the fit that sees the records, and of one answer for all, by the public split: it learns nothing."""
+    (x, y), (x_test, y_test) = train, test
+    model = task.cls(priors=PRIORS, random_state=seed, **short(settings)).fit(x[:few], task.told(y[:few]))
+    constant = np.full(len(y_test), task.told(public[1]).mean())
+    return {"without noise": task.judge(x_test @ model.coef_, y_test), "constant": task.judge(constant, y_test)}
+
+
+def short(settings):
+    """Chains of what takes long."""
+    return {name: min(300, number) for name, number in settings.items()}
+
+
+def run(name, data, repeats, epsilons, few=10_000, draws=500, of_inputs=2):
+    """Rows of (epsilon, results by method): of noisy inputs, which take minutes, for the first repeats alone."""
+    task, (public, (X, y)) = Task(name), prepared(*data)
     settings = {"n_warmup": draws, "n_draws": draws}
-    rows = []
-    for epsilon in epsilons:
-        found = {}
-        for repeat in range(repeats):
-            order = np.random.default_rng(1000 + repeat).permutation(len(X))
-            cut = len(X) * 4 // 5
-            train, test = order[:cut], order[cut:]
-            results = one(task, epsilon, public, (X[train], y[train]), (X[test], y[test]), few, settings, 10 * repeat)
-            for method, value in results.items():
-                found.setdefault(method, []).append(value)
-        rows.append((epsilon, found))
-    return rows
+    rates = {}
+    for epsilon in epsilons:  # public records, one rate for all repeats
+        descent = ldp.LDPSGD(task.kind, epsilon=epsilon, delta=DELTA, random_state=0)
+        rates[epsilon] = descent.tune(public[0], task.told(public[1])).learning_rate
+    found = {epsilon: {} for epsilon in epsilons}
+    for repeat in range(repeats):
+        order, seed = np.random.default_rng(1000 + repeat).permutation(len(X)), 10 * repeat
+        train, test = ((X[part], y[part]) for part in np.split(order, [len(X) * 4 // 5]))
+        common = without_noise(task, public, train, test, few, settings, seed)
+        for epsilon in epsilons:
+            inputs = name == "adult" and repeat < of_inputs
+            results = with_noise(task, epsilon, rates[epsilon], train, test, few, settings, seed, inputs)
+            for method, value in (results | common).items():
+                found[epsilon].setdefault(method, []).append(value)
+    return list(found.items())
+
+
+def learning_starts(rows, higher):
+    """For each private method the epsilon from which on it beats the constant by two standard errors, or None.
+
+    Of paired differences, on the same test rows; the standard error is that of splits and noise.
+    """
+    starts = {}
+    for method in (name for name in rows[0][1] if name not in ("without noise", "constant")):
+        start = None
+        for epsilon, found in rows:
+            values = np.array(found[method])
+            gains = (values - found["constant"][: len(values)]) * (1 if higher else -1)
+            error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else np.inf
+            better = gains.mean() > 2 * error
+            start = (epsilon if start is None else start) if better else None
+        starts[method] = start
+    return starts
 
 
 def descents(task, data, repeats, epsilons, few=10_000):
     """Rows of (epsilon, learning rate, results of LDP-SGD, its results without noise in groups of the same size)."""
-    (X, y), kind, rows = prepared(*data)[1], "linear" if task == "wine" else "logistic", []
-    judge, told = (quality_error, lambda y: np.clip((y - 6) / 1.5, -2, 2)) if task == "wine" else (area, lambda y: y)
+    (X, y), task, rows = prepared(*data)[1], Task(task), []
     for epsilon, rate in itertools.product(epsilons, (0.01, 0.1, 1.0, 3.0)):
         # At an epsilon of 10^4 the noise is nothing; the factor keeps the groups as large as they were.
         levels, found = ({"epsilon": epsilon}, {"epsilon": 1e4, "group_factor": (1e4 / epsilon) ** 2}), ([], [])
@@ -180,8 +222,8 @@ def descents(task, data, repeats, epsilons, few=10_000):
             train, test = order[: len(X) * 4 // 5][:few], order[len(X) * 4 // 5 :]
             for level, results in zip(levels, found, strict=True):
                 how = {"delta": DELTA, "learning_rate": rate, "random_state": repeat, "insecure_seed": repeat}
-                weights = ldp.LDPSGD(kind, **level, **how).fit(X[train], told(y[train])).coef_
-                results.append(judge(X[test] @ weights, y[test]))
+                weights = ldp.LDPSGD(task.kind, **level, **how).fit(X[train], task.told(y[train])).coef_
+                results.append(task.judge(X[test] @ weights, y[test]))
         rows.append((epsilon, rate, *found))
     return rows
 
@@ -191,11 +233,12 @@ def main():
     parser.add_argument("task", choices=["wine", "adult"])
     parser.add_argument("--repeats", type=int, help="by default 30, quick 2")
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.5, 1.0, 2.0, 4.0, 8.0])
+    parser.add_argument("--inputs", type=int, default=2, help="repeats of noisy inputs, each of minutes (adult)")
     parser.add_argument("--descent", action="store_true", help="LDP-SGD alone, by learning rate and without noise")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     *data, origin = load(options.task, options.data)
-    repeats, few, draws = (2, 500, 200) if options.quick else (30, 10_000, 1000)
+    repeats, few, draws = (2, 500, 200) if options.quick else (30, 10_000, 500)
     repeats = options.repeats or repeats
     what = "root mean square error" if options.task == "wine" else "area under the curve"
     print(f"{origin}, {repeats} repeats: {what} on test rows, mean (standard deviation)")
@@ -205,12 +248,17 @@ def main():
             cells = (f"{np.mean(values):.4f} ({np.std(values):.4f})" for values in found)
             print(f"{epsilon:>8}{rate:>18}" + "".join(f"{cell:>18}" for cell in cells))
         return
-    rows = run(options.task, data, repeats, options.epsilons, few, draws)
-    methods = list(rows[0][1])
+    rows = run(options.task, data, repeats, options.epsilons, few, draws, options.inputs)
+    methods = [name for name in ("moments", "inputs", "LDP-SGD", "without noise", "constant") if name in rows[0][1]]
     print(f"{'epsilon':>8}" + "".join(f"{method:>18}" for method in methods))
     for epsilon, found in rows:
         cells = (f"{np.mean(found[m]):.4f} ({np.std(found[m]):.4f})" for m in methods)
         print(f"{epsilon:>8}" + "".join(f"{cell:>18}" for cell in cells))
+    starts = learning_starts(rows, Task(options.task).higher)
+    told = (f"{name} {'at none' if start is None else f'from {start:g}'}" for name, start in starts.items())
+    print("better than the constant by two standard errors, epsilon: " + ", ".join(told))
+    if "inputs" in methods and options.inputs < repeats:
+        print(f"inputs: {options.inputs} repeats")
     if options.picture and (pyplot := plotting()):
         figure, axes = pyplot.subplots()
         for method in methods:

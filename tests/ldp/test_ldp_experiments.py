@@ -57,6 +57,19 @@ def test_regressions_run_on_made_data(task):
         assert found["constant"] == [0.5]
 
 
+def test_learning_starts_where_a_method_stays_better_than_the_constant():
+    starts = load("ldp_regression").learning_starts
+    half = [0.5, 0.5, 0.5]
+
+    def rows(*found):
+        return [(2.0**i, {"a": values, "without noise": [0.9] * 3, "constant": half}) for i, values in enumerate(found)]
+
+    assert starts(rows([0.6, 0.61, 0.6], [0.4, 0.5, 0.6], [0.7, 0.7, 0.8], [0.8, 0.8, 0.8]), True) == {"a": 4.0}
+    assert starts(rows([0.4, 0.41, 0.4], [0.3, 0.3, 0.3]), False) == {"a": 1.0}
+    assert starts(rows([0.4, 0.41, 0.4], [0.3, 0.3, 0.3]), True) == {"a": None}
+    assert starts(rows([0.9], [0.9]), True) == {"a": None}  # one repeat has no standard error
+
+
 def test_noise_of_records_and_labels_composes_exactly():
     script = load("ldp_regression")
     records, label = script.noise_of_inputs(2.0)
