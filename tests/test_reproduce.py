@@ -22,6 +22,7 @@ SPEC.loader.exec_module(reproduce)
 SLOW = {
     "schein-2019-figure-1",
     "schein-2018-figure-1",
+    "schein-2018-section-5",
     "kulkarni-2021-figure-1",
     "kulkarni-2021-figure-2",
     "kulkarni-2021-figure-4",

@@ -1,6 +1,6 @@
 """Private factorization in the local and in the central model at the same epsilon: what a trusted curator would gain.
 
-    python benches/experiments/central_local.py [--quick] [--sizes 100 400] [--repeats 3] [--picture FILE]
+    python benches/experiments/central_local.py [--quick] [--sizes 100 400] [--repeats 1] [--picture FILE]
 
 Counts come from a matrix of rank 5 whose factors are Gamma(shape 0.25, scale 4), as in the workshop paper of 2018. All
 methods protect one unit of one count, and differ in from whom:
@@ -73,11 +73,11 @@ def one(size: int, epsilons: list[float], sweeps: int, seed: int) -> dict[Any, t
 
 
 def main() -> None:
-    parser = arguments(__doc__, quick="a small matrix, few sweeps, one repeat")
+    parser = arguments(__doc__, quick="a small matrix and few sweeps")
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 400])
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.1, 0.25, 0.5, 1.0, 2.0, 4.0])
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--sweeps", type=int, default=1000)
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--sweeps", type=int, default=400, help="of a chain, before and after it is warm")
     options = parser.parse_args()
     for kind in (ConvergenceWarning, MisfitWarning):
         warnings.simplefilter("ignore", kind)
@@ -93,7 +93,7 @@ def main() -> None:
         runs = [one(size, epsilons, sweeps, seed) for seed in range(repeats)]
         mean = {name: np.mean([run[name] for run in runs], axis=0) for name in runs[0]}
         curves[size] = mean
-        print(f"{size} x {size}, rank {RANK}, {repeats} repeats; without privacy, error and log-probability:")
+        print(f"{size} x {size}, rank {RANK}, averages of {repeats}; without privacy, error and log-probability:")
         print("  " + "; ".join(f"{name} {mean[name][0]:.3f} {mean[name][1]:.3f}" for name in mean if name in NAMES))
         print(f"{'':>8} {'mean absolute error':>29} {'log-probability':>29}")
         print(f"{'epsilon':>8} " + " ".join(f"{name:>9}" for name in (*methods, *methods)))
