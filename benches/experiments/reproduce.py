@@ -445,8 +445,8 @@ ROWS: dict[str, Row] = {
         "the local model beside private variational Bayes in the central model (VIPS), rank 5, by epsilon",
         script("central_local", svg="--sizes 100"),
         printed="left for the future",
-        differs="both protect one unit of one count, the central model not from its curator; of 5, 10, 20 and 40 rounds "
-        "it has those that come nearest to the true rates",
+        differs="both protect one unit of one count, the central model not from its curator; it has those of 5, 10, 20 "
+        "and 40 rounds that come nearest to the true rates",
         verdict="the local model is nearer the true rates at these sizes",
         cost=(4, 300),
     ),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import digamma
 from tests.statistics import assert_discrete_fit
 
+from quincunx.errors import TooLargeError
 from quincunx.factorization import CentralPoissonFactorization, PoissonFactorization
 from quincunx.factorization._central import MOST_PARTS, expected_statistics, responsibilities
 from quincunx.privacy import Budget, DataMetric, DiscreteGaussianMechanism, gaussian_delta, noise, privatize
@@ -186,6 +187,11 @@ def test_what_does_not_fit_is_refused_before_any_noise(parameters, counts, words
     monkeypatch.setattr(CentralPoissonFactorization, "_released", None)
     with pytest.raises(ValueError, match=words):
         CentralPoissonFactorization(**parameters).fit(counts)
+
+
+def test_factors_that_do_not_fit_are_refused():
+    with pytest.raises(TooLargeError, match="the factors"):
+        CentralPoissonFactorization(2**50).fit([[1, 2]])
 
 
 def test_a_release_is_refused():

@@ -219,6 +219,8 @@ class CentralPoissonFactorization(Parametrized):
         ValueError, TypeError
             If an argument or a parameter is not what it should be, or the noise would have a variance above 1e10 in
             1/32 of a count.
+        TooLargeError
+            If the factors do not fit into the available memory.
         """
         if isinstance(counts, Release):
             raise TypeError("`counts` must be counts without noise, got a Release: PoissonFactorization is for those")
@@ -233,6 +235,7 @@ class CentralPoissonFactorization(Parametrized):
             raise ValueError(f"`counts` must have shape (n_rows, n_features), got {table.shape}")
         if table.sum(dtype=np.float64) > MOST_UNITS:
             raise ValueError("`counts` must have a total of at most 2**40, got more")
+        _check.room(48 * number * sum(table.shape), "the factors")
         source = generator(self.random_state, "random_state")
         # Rows and columns alike: means and weights of responsibilities, of shape (n_components, length).
         means = [source.exponential(size=(number, length)) for length in table.shape]
