@@ -22,8 +22,7 @@ those between ``G (phi[0] + ... + phi[k-1])`` and ``G (phi[0] + ... + phi[k])``,
 are not negative and sum to G, so the same bound holds with G in place of 1, whatever rounding `phi` has.
 
 Source: M. Park, J. Foulds, K. Chaudhuri and M. Welling (2020), Variational Bayes in private settings (VIPS), J.
-Artificial Intelligence Research 68, of which this is the scheme without batches; it is their models' of documents that
-are neighbors.
+Artificial Intelligence Research 68, of which this is the scheme without batches. The argument for it is the one above.
 """
 
 from __future__ import annotations
