@@ -232,6 +232,7 @@ pub(super) mod compiled {
 
     compiled_for! {
         avx2: "avx2";
+        avx2_fma: "avx2,fma";
         avx512: "avx512f,avx512dq,avx512bw,avx512vl";
         avx512_ifma: "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma";
         bits: "avx2,popcnt,bmi1";

@@ -16,6 +16,8 @@ use super::residue::{Modulus, SHORT_BITS};
 
 /// How many products may be summed before [`Neighbors::reduce`]: halves are below 2^52, and 2^12 of them fit a word.
 pub const PRODUCTS: usize = 4096;
+/// The same of factors, before [`Neighbors::take`].
+pub const FACTORS: usize = 1024;
 /// Rows and columns of a tile: words of the widest register.
 pub const TILE: usize = 8;
 /// Words of a tile.
@@ -106,6 +108,27 @@ pub trait Neighbors: Arithmetic<Element = u64> {
     fn multiply_add(self, sum: [Self::Register; 2], a: Self::Register, b: Self::Register) -> [Self::Register; 2];
     /// Folded numbers congruent to `low + 2^52 high`.
     fn reduce(self, sum: [Self::Register; 2]) -> Self::Register;
+    /// Residues made ready for [`Self::add_factors`].
+    #[inline(always)]
+    fn factor(self, x: Self::Register) -> Self::Register {
+        x
+    }
+    /// Adds the products of factors to a sum, at first two zeros, in the form that [`Self::take`] understands.
+    #[inline(always)]
+    fn add_factors(self, sum: [Self::Register; 2], a: Self::Register, b: Self::Register) -> [Self::Register; 2] {
+        self.multiply_add(sum, a, b)
+    }
+    /// The products of factors, factors themselves.
+    #[inline(always)]
+    fn multiply_factors(self, a: Self::Register, b: Self::Register) -> Self::Register {
+        self.canonical(self.reduce(self.multiply_add([self.zero(); 2], a, b)))
+    }
+    /// The residues of numbers up to 2^62 from which the sum of so many products of factors is taken, at most [`FACTORS`].
+    #[inline(always)]
+    fn take(self, from: Self::Register, sum: [Self::Register; 2], _count: usize) -> Self::Register {
+        let minus = self.negate(self.canonical(self.reduce(sum)), u8::MAX);
+        self.canonical(self.fold(self.add(from, minus)))
+    }
     /// The whole parts of `2^-20 + sum of x_i y_i` in double precision.
     fn whole(self, x: &[Self::Register], y: &[f64]) -> Self::Register;
     /// Whether any lane differs.
@@ -157,8 +180,10 @@ pub fn run<K: NeighborKernel>(level: Level, prime: ShortPrime, kernel: K) -> K::
                 Level::Avx512 if is_x86_feature_detected!("avx512ifma") => {
                     return x86::NeighborZmm::new(prime).enter(kernel);
                 }
-                Level::Avx512 | Level::Avx2 => return x86::NeighborYmm::new(prime).enter(kernel),
-                Level::Baseline => {}
+                Level::Avx512 | Level::Avx2 if is_x86_feature_detected!("fma") => {
+                    return x86::NeighborYmm::new(prime).enter(kernel);
+                }
+                _ => {}
             }
         }
     }
@@ -171,6 +196,16 @@ pub fn multiplies_fast(level: Level) -> bool {
     #[cfg(target_arch = "x86_64")]
     if EVERY_LEVEL && level.min(Level::best()) == Level::Avx512 {
         return is_x86_feature_detected!("avx512ifma");
+    }
+    let _ = level;
+    false
+}
+
+/// Whether there are instructions for sums of products of factors at this level.
+pub fn multiplies_factors(level: Level) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if EVERY_LEVEL && level.min(Level::best()) >= Level::Avx2 {
+        return is_x86_feature_detected!("fma");
     }
     let _ = level;
     false
@@ -333,7 +368,7 @@ unsafe fn outer_products(prime: ShortPrime, left: *const u64, right: *const u64,
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::{Arithmetic, MASK, NeighborKernel, Neighbors, SHORT_BITS, ShortPrime, TILE, outer_products};
-    use crate::numeric::dispatch::compiled::{avx2, avx512_ifma};
+    use crate::numeric::dispatch::compiled::{avx2_fma, avx512_ifma};
     use std::arch::x86_64::*;
 
     const SHIFT: u32 = SHORT_BITS;
@@ -401,7 +436,22 @@ mod x86 {
         };
     }
 
-    /// Four words, AVX2.
+    /// What the high halves of products of factors are added to, 3 2^102, so that they end at the bit 2^51.
+    const HIGH: f64 = 3.0 * ((1u128 << 102) as f64);
+    /// What their low halves are added to, 3 2^51, so that they end at the bit 1.
+    const LOW: f64 = 3.0 * ((1u64 << 51) as f64);
+
+    /// Four words, AVX2 with fused products of doubles.
+    ///
+    /// Factors are residues between -p/2 and p/2 in double precision. Of a product, below 2^102 in size, two fused operations give
+    /// the halves h 2^51 + l without error, h and l being the lower bits of what is rounded once:
+    ///
+    ///   H = a b + 3 2^102 = 3 2^102 + h 2^51,    L = a b + (3 2^102 + 3 2^51 - H) = 3 2^51 + l,    |h| <= 2^51, |l| <= 2^50.
+    ///
+    /// H and L are summed as words; what they were added to is taken off at the end.
+    ///
+    /// Source: N. Emmart, F. Zheng, C. Weems (2018), Faster modular exponentiation using double precision floating point
+    /// arithmetic on the GPU, ARITH 25; here rounded to nearest, of numbers of either sign.
     #[derive(Clone, Copy)]
     pub struct NeighborYmm {
         prime: ShortPrime,
@@ -411,7 +461,7 @@ mod x86 {
 
     impl NeighborYmm {
         /// # Safety
-        /// The machine has AVX2.
+        /// The machine has AVX2 and FMA.
         #[inline(always)]
         pub unsafe fn new(prime: ShortPrime) -> Self {
             // SAFETY: the caller's.
@@ -447,7 +497,7 @@ mod x86 {
     }
 
     impl Neighbors for NeighborYmm {
-        neighbor_registers!(4, avx2);
+        neighbor_registers!(4, avx2_fma);
 
         #[inline(always)]
         fn splat(self, x: u64) -> __m256i {
@@ -461,6 +511,73 @@ mod x86 {
                 let prime = self.splat(self.prime.value());
                 let below = _mm256_cmpgt_epi64(prime, x);
                 _mm256_sub_epi64(x, _mm256_andnot_si256(below, prime))
+            }
+        }
+
+        #[inline(always)]
+        fn factor(self, x: __m256i) -> __m256i {
+            // SAFETY: as in `zero`; a word below 2^52 is the fraction of a double from 2^52 on.
+            unsafe {
+                let (bit, prime) = ((1u64 << SHIFT) as f64, self.prime.value() as f64);
+                let word = _mm256_castsi256_pd(_mm256_or_si256(x, self.splat(bit.to_bits())));
+                let x = _mm256_sub_pd(word, _mm256_set1_pd(bit));
+                let over = _mm256_cmp_pd::<_CMP_GT_OQ>(x, _mm256_set1_pd(prime / 2.0));
+                _mm256_castpd_si256(_mm256_sub_pd(x, _mm256_and_pd(over, _mm256_set1_pd(prime))))
+            }
+        }
+
+        #[inline(always)]
+        fn add_factors(self, [low, high]: [__m256i; 2], a: __m256i, b: __m256i) -> [__m256i; 2] {
+            // SAFETY: as in `zero`.
+            unsafe {
+                let (a, b) = (_mm256_castsi256_pd(a), _mm256_castsi256_pd(b));
+                let h = _mm256_fmadd_pd(a, b, _mm256_set1_pd(HIGH));
+                let l = _mm256_fmadd_pd(a, b, _mm256_sub_pd(_mm256_set1_pd(HIGH + LOW), h));
+                [_mm256_add_epi64(low, _mm256_castpd_si256(l)), _mm256_add_epi64(high, _mm256_castpd_si256(h))]
+            }
+        }
+
+        /// The product is x + y with x rounded, and as many primes are taken off as its quotient rounded says: what is left is below
+        /// 0.8 p in size. Then once more, for that quotient was wrong by 1/4; now what is left is at most (p + 1)/2.
+        #[inline(always)]
+        fn multiply_factors(self, a: __m256i, b: __m256i) -> __m256i {
+            const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+            // SAFETY: as in `zero`.
+            unsafe {
+                let (a, b) = (_mm256_castsi256_pd(a), _mm256_castsi256_pd(b));
+                let (prime, inverse) = (self.prime.value() as f64, 1.0 / self.prime.value() as f64);
+                let (prime, inverse) = (_mm256_set1_pd(prime), _mm256_set1_pd(inverse));
+                let x = _mm256_mul_pd(a, b);
+                let y = _mm256_fmsub_pd(a, b, x);
+                let quotient = _mm256_round_pd::<NEAREST>(_mm256_mul_pd(x, inverse));
+                let rest = _mm256_add_pd(_mm256_fnmadd_pd(quotient, prime, x), y);
+                let quotient = _mm256_round_pd::<NEAREST>(_mm256_mul_pd(rest, inverse));
+                _mm256_castpd_si256(_mm256_fnmadd_pd(quotient, prime, rest))
+            }
+        }
+
+        /// With H and L the sums of h and l, at most 2^61 in size, and c = 2^10 p: x + c - L + 2^51 (c - H), where both differences
+        /// are positive and below 2^63. Of the second, 2 m + o, comes 2^51 o + e m, and of m by its halves 2^32 g + l,
+        ///
+        ///   e m = e l + 2^32 (e g mod 2^20) + 2^52 floor(e g / 2^20).
+        #[inline(always)]
+        fn take(self, from: __m256i, [low, high]: [__m256i; 2], count: usize) -> __m256i {
+            let multiple = self.prime.value() << 10;
+            let [low_offset, high_offset] = [LOW, HIGH]
+                .map(|added: f64| self.splat(multiple.wrapping_add(added.to_bits().wrapping_mul(count as u64))));
+            // SAFETY: as in `zero`.
+            unsafe {
+                let sum = _mm256_add_epi64(from, _mm256_sub_epi64(low_offset, low));
+                let high = _mm256_sub_epi64(high_offset, high);
+                let half = _mm256_srli_epi64::<1>(high);
+                let odd = _mm256_srli_epi64::<12>(_mm256_slli_epi64::<63>(high));
+                let near = _mm256_mul_epu32(half, self.excess);
+                let far = _mm256_mul_epu32(_mm256_srli_epi64::<32>(half), self.excess); // below 2^50
+                let middle = _mm256_srli_epi64::<12>(_mm256_slli_epi64::<44>(far));
+                let sum = _mm256_add_epi64(_mm256_add_epi64(sum, odd), _mm256_add_epi64(near, middle));
+                let over = _mm256_add_epi64(_mm256_srli_epi64::<{ SHIFT as i32 }>(sum), _mm256_srli_epi64::<20>(far));
+                let rest = _mm256_and_si256(sum, self.mask);
+                self.canonical(_mm256_add_epi64(rest, _mm256_mul_epu32(over, self.excess))) // below 2^52 + 2^51
             }
         }
 
@@ -667,6 +784,77 @@ mod tests {
                 a.transpose(tiles[0].as_ptr(), tiles[1].as_mut_ptr(), [TILE, TILE]);
             }
             tiles
+        }
+    }
+
+    /// What is left of words from which the products of factors are taken, then the products of the last factors.
+    struct Taken<'a>(&'a [u64], usize);
+
+    impl NeighborKernel for Taken<'_> {
+        type Output = [Vec<u64>; 2];
+
+        fn run<A: Neighbors>(self, a: A) -> [Vec<u64>; 2] {
+            let Self(words, count) = self;
+            let mut results = [vec![0; TILE], vec![0; TILE]];
+            for j in (0..TILE).step_by(A::LANES) {
+                // SAFETY: there are `2 count + 1` times eight words.
+                unsafe {
+                    let at = |k: usize| words.as_ptr().add(k * TILE + j);
+                    let (mut sum, mut product) = ([a.zero(); 2], a.zero());
+                    for d in 0..count {
+                        let [x, y] = [2 * d + 1, 2 * d + 2].map(|k| a.factor(a.load(at(k))));
+                        sum = a.add_factors(sum, x, y);
+                        product = a.multiply_factors(x, y);
+                    }
+                    // A product is a factor: one is taken from zero.
+                    let one = a.add_factors([a.zero(); 2], product, a.factor(a.splat(1)));
+                    a.store(results[0].as_mut_ptr().add(j), a.take(a.load(at(0)), sum, count));
+                    a.store(results[1].as_mut_ptr().add(j), a.take(a.zero(), one, 1));
+                }
+            }
+            results
+        }
+    }
+
+    #[test]
+    fn products_of_factors_are_taken_from_words() {
+        for (number, seed) in [(0, 0), (40, 1), (5000, 2)] {
+            let modulus = short_primes(number + 1).unwrap()[number];
+            let (prime, p) = (ShortPrime::new(modulus).unwrap(), modulus.value());
+            let edges = [0, 1, 2, p / 2 - 1, p / 2, p / 2 + 1, p / 2 + 2, p - 2, p - 1];
+            let mut word: u64 = seed;
+            let mut next = || {
+                word = word.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                if word >> 62 == 0 { edges[(word >> 20) as usize % edges.len()] } else { (word >> 3) % p }
+            };
+            for count in (0..81).chain([FACTORS - 1, FACTORS]) {
+                // All pairs of edges come once one by one; then as many at once of the same sign and size, which no sum exceeds.
+                let mut words: Vec<u64> = (0..(2 * count + 1) * TILE).map(|_| next()).collect();
+                let mut wanted = [vec![], vec![]];
+                for i in 0..TILE {
+                    words[i] = [0, p - 1, 1 << 62, (1 << 62) - 1][i % 4];
+                    for d in 0..count {
+                        let extreme = [p / 2, p / 2 + 1];
+                        let (x, y) = match i {
+                            0 => (edges[d % 9], edges[d / 9 % 9]),
+                            1 => (extreme[0], extreme[0]),
+                            2 => (extreme[0], extreme[1]),
+                            3 => (extreme[1], extreme[1]),
+                            _ => continue,
+                        };
+                        (words[(2 * d + 1) * TILE + i], words[(2 * d + 2) * TILE + i]) = (x, y);
+                    }
+                    let at = |k: usize| u128::from(words[k * TILE + i]);
+                    let product = |d: usize| at(2 * d + 1) * at(2 * d + 2) % u128::from(p);
+                    let sum = (0..count).map(product).sum::<u128>() % u128::from(p);
+                    wanted[0].push(((at(0) + u128::from(p) - sum) % u128::from(p)) as u64);
+                    let last = count.checked_sub(1).map_or(0, product);
+                    wanted[1].push(((u128::from(p) - last) % u128::from(p)) as u64);
+                }
+                for level in LEVELS {
+                    assert_eq!(run(level, prime, Taken(&words, count)), wanted, "{level:?} {p} {count}");
+                }
+            }
         }
     }
 

@@ -18,7 +18,7 @@ use super::vectors;
 use crate::Result;
 use crate::monitor::Progress;
 use crate::numeric::dispatch::level;
-use crate::numeric::neighbors::{ShortPrime, multiplies_fast};
+use crate::numeric::neighbors::{ShortPrime, multiplies_factors};
 use crate::numeric::residue::{Modulus, Montgomery, inverse_modulo};
 
 /// Products that may be added before the sum must be reduced: each is below 2^112, and 2^8 of them below 2^56 * 2^64.
@@ -47,7 +47,7 @@ impl PlannedMatrix {
             MatrixKind::Skew => false,
         };
         if by_vectors
-            && multiplies_fast(level)
+            && multiplies_factors(level)
             && let Some(prime) = Modulus::new(modulus).ok().and_then(ShortPrime::new)
         {
             let found = vectors::determinant(self, parameter, (prime, level), progress)?;

@@ -6,21 +6,33 @@
 //!   U_ji = a_ji - sum over t < j of L_tj U_ti,     V_ji = a_ij - sum over t < j of U_tj L_ti,     i >= j,
 //!
 //! a few rows and two registers of columns at a time: the first factors stand in every lane, the second side by side. Products are
-//! summed by their halves ([`Neighbors::multiply_add`]) and reduced once. What is computed below the diagonal, where a register
-//! reaches beyond it, is never used. Everything else is as in [`super::factor`]; the numbers are residues as they are.
+//! summed by their halves ([`Neighbors::add_factors`]) and reduced once. What is computed below the diagonal, where a register
+//! reaches beyond it, is never used. Everything else is as in [`super::factor`]; the numbers are residues as they are, but rows that
+//! are finished are kept as factors.
+//!
+//! Rows wait for all before them by blocks, those of a block by panels. Where the terms of a block are too many for a second cache,
+//! their factors are packed: as they lie, each term is on a page of its own.
+//!
+//! Source: K. Goto, R. van de Geijn (2008), Anatomy of high-performance matrix multiplication, ACM TOMS 34, article 12.
 
 use super::matrix::{MatrixKind, PlannedMatrix, room};
 use crate::Result;
 use crate::monitor::Progress;
 use crate::numeric::dispatch::Level;
-use crate::numeric::neighbors::{self, NeighborKernel, Neighbors, PRODUCTS, ShortPrime, TILE};
+use crate::numeric::neighbors::{self, FACTORS, NeighborKernel, Neighbors, ShortPrime, TILE};
 use crate::numeric::residue::inverse_modulo;
 use std::ops::Range;
 
-/// Rows that are finished together: with two registers of columns their sums fill two thirds of 32 registers.
-const ROWS: usize = 4;
-/// Rows that are brought up to date by all before them at once, and then by one another: two of the blocks above.
-const PANEL: usize = 8;
+/// Rows that are brought up to date by all before them at once.
+const BLOCK: usize = 64;
+/// Rows of a block that are brought up to date by those before them in the block at once, and then by one another.
+const PANEL: usize = 4;
+/// Neighbors of a block that stay neighbors, on average, for them to be added by registers.
+const RUN: usize = 8;
+/// Terms whose factors are packed: with a block of rows they fill a second cache, with two registers of columns a nearest one.
+const TERMS: usize = 512;
+/// Words of the terms from which on they are packed: less stays in a second cache as it lies.
+const PACKED: usize = 1 << 17;
 
 /// The determinant, or `None` if a pivot is zero that is not the last of all; see [`PlannedMatrix::evaluate_at`]. No pivots are
 /// searched for.
@@ -35,70 +47,150 @@ pub fn determinant(
 ) -> Result<Option<u64>> {
     let plan = matrix.plan();
     let sides = if matrix.kind == MatrixKind::Symmetric { 1 } else { 2 };
-    let mut blocks: Vec<u64> = room(sides * plan.stack)?;
-    let mut front: Vec<u64> = room(sides * plan.front * width(plan.front))?;
-    let mut left: Vec<u64> = room(plan.front * width(plan.front))?;
-    let (mut value, modulus) = (1, prime.value());
-    for (s, supernode) in plan.supernodes.iter().enumerate() {
-        if s % 64 == 0 {
-            progress.check()?;
+    let words = plan.front * width(plan.front);
+    let (blocks, front, left) = (room(sides * plan.stack)?, room(sides * words)?, room(words)?);
+    neighbors::run(level, prime, Determinant { matrix, parameter, prime, progress, sides, blocks, front, left })
+}
+
+/// One elimination.
+struct Determinant<'a> {
+    matrix: &'a PlannedMatrix,
+    parameter: u64,
+    prime: ShortPrime,
+    progress: &'a Progress,
+    sides: usize,
+    /// Blocks that wait for their parents.
+    blocks: Vec<u64>,
+    front: Vec<u64>,
+    left: Vec<u64>,
+}
+
+impl NeighborKernel for Determinant<'_> {
+    type Output = Result<Option<u64>>;
+
+    #[inline(always)]
+    fn run<A: Neighbors>(mut self, a: A) -> Result<Option<u64>> {
+        let (plan, sides) = (self.matrix.plan(), self.sides);
+        let (mut value, mut runs, mut packed) = (1, Vec::new(), Vec::new());
+        for (s, supernode) in plan.supernodes.iter().enumerate() {
+            if s % 64 == 0 {
+                self.progress.check()?;
+            }
+            let (f, k) = (supernode.size(), supernode.columns);
+            let wide = width(f);
+            for (words, needed) in [(&mut self.front, sides * f * wide), (&mut self.left, k * wide)] {
+                if words.len() < needed {
+                    words.resize(needed, 0);
+                }
+            }
+            self.assemble(a, s, &mut runs);
+            let Self { front, left, blocks, prime, progress, .. } = &mut self;
+            let front = &mut front[..sides * f * wide];
+            let mut rows = Rows { front, left, packed: &mut packed, f, wide, sides };
+            for start in (0..k).step_by(BLOCK) {
+                if f > 256 {
+                    progress.check()?;
+                }
+                let block = start..k.min(start + BLOCK);
+                let done = rows.eliminate(a, block.clone(), *prime, &mut value);
+                if done < block.len() {
+                    return Ok((s + 1 == plan.supernodes.len() && start + done + 1 == f).then_some(0));
+                }
+            }
+            for start in (k..f).step_by(BLOCK) {
+                if f > 256 {
+                    progress.check()?;
+                }
+                rows.update(a, start..f.min(start + BLOCK), 0..k);
+            }
+            for side in rows.front.chunks_exact(f * wide) {
+                (k..f).for_each(|i| blocks.extend_from_slice(&side[i * wide..][i..f]));
+            }
         }
-        let (f, k) = (supernode.size(), supernode.columns);
+        Ok(Some(value))
+    }
+}
+
+impl Determinant<'_> {
+    /// Fills the front of a supernode: the matrix's own entries and the blocks of its children.
+    #[inline(always)]
+    fn assemble<A: Neighbors>(&mut self, a: A, s: usize, runs: &mut Vec<[usize; 3]>) {
+        let (plan, sides, prime) = (self.matrix.plan(), self.sides, self.prime);
+        let (f, modulus) = (plan.supernodes[s].size(), prime.value());
         let wide = width(f);
-        front.clear();
-        front.resize(sides * f * wide, 0);
-        for (i, j, entry, slope) in matrix.entries_of(s) {
+        let front = &mut self.front[..sides * f * wide];
+        for side in front.chunks_exact_mut(f * wide) {
+            for (i, row) in side.chunks_exact_mut(wide).enumerate() {
+                row[i.saturating_sub(2 * TILE) / TILE * TILE..].fill(0); // two registers reach so far below the diagonal
+            }
+        }
+        let residue = |x: i64| match x.unsigned_abs() {
+            size if size >= modulus => x.rem_euclid(modulus as i64) as u64,
+            size if x < 0 => modulus - size,
+            size => size,
+        };
+        for (i, j, entry, slope) in self.matrix.entries_of(s) {
             // What lies below the diagonal is that of the transpose, of a symmetric matrix its own.
             let side = if i > j { sides - 1 } else { 0 };
             let at = &mut front[(side * f + i.min(j) as usize) * wide + i.max(j) as usize];
-            *at = sum(*at, entry.rem_euclid(modulus as i64) as u64, modulus);
-            *at = sum(*at, prime.mul(slope.rem_euclid(modulus as i64) as u64, parameter), modulus);
+            *at = sum(*at, residue(entry), modulus);
+            if slope != 0 {
+                *at = sum(*at, prime.mul(residue(slope), self.parameter), modulus);
+            }
         }
-        for (number, &child) in supernode.children.iter().rev().enumerate() {
+        for (number, &child) in plan.supernodes[s].children.iter().rev().enumerate() {
             if number % 1024 == 1023 {
                 front.iter_mut().for_each(|x| *x = prime.fold(*x)); // sums of so many do not overflow
             }
             let relative = &plan.supernodes[child as usize].relative;
-            let start = blocks.len() - sides * relative.len() * (relative.len() + 1) / 2;
-            let mut block = &blocks[start..];
+            let start = self.blocks.len() - sides * relative.len() * (relative.len() + 1) / 2;
+            let mut block = &self.blocks[start..];
+            // Neighbors that stay neighbors: where they begin in the block and in the front, and how many they are.
+            runs.clear();
+            for (i, &row) in relative.iter().enumerate() {
+                match runs.last_mut() {
+                    Some([_, to, len]) if *to + *len == row as usize => *len += 1,
+                    _ => runs.push([i, row as usize, 1]),
+                }
+            }
+            let few = runs.len() * RUN <= relative.len();
             for side in front.chunks_exact_mut(f * wide) {
+                let mut run = 0;
                 for (i, &row) in relative.iter().enumerate() {
                     let (entries, rest) = block.split_at(relative.len() - i);
                     let target = &mut side[row as usize * wide..][..wide];
-                    for (&x, &column) in entries.iter().zip(&relative[i..]) {
-                        target[column as usize] += x;
+                    if few {
+                        run += usize::from(i == runs[run][0] + runs[run][2]);
+                        for &[from, to, len] in &runs[run..] {
+                            let skip = i.saturating_sub(from);
+                            add_words(a, &mut target[to + skip..], &entries[from + skip - i..][..len - skip]);
+                        }
+                    } else {
+                        for (&x, &column) in entries.iter().zip(&relative[i..]) {
+                            target[column as usize] += x;
+                        }
                     }
                     block = rest;
                 }
             }
-            blocks.truncate(start);
-        }
-        left.clear();
-        left.resize(k * wide, 0);
-        let mut rows = Rows { front: &mut front, left: &mut left, f, wide, sides };
-        for start in (0..k).step_by(PANEL) {
-            if f > 256 {
-                progress.check()?;
-            }
-            let panel = start..k.min(start + PANEL);
-            let eliminate = Eliminate { rows: rows.again(), panel: panel.clone(), prime, value: &mut value };
-            let done = neighbors::run(level, prime, eliminate);
-            if done < panel.len() {
-                return Ok((s + 1 == plan.supernodes.len() && start + done + 1 == f).then_some(0));
-            }
-        }
-        for start in (k..f).step_by(64) {
-            if f > 256 {
-                progress.check()?;
-            }
-            let finish = Finish { rows: rows.again(), block: start..f.min(start + 64), terms: 0..k };
-            neighbors::run(level, prime, finish);
-        }
-        for side in front.chunks_exact(f * wide) {
-            (k..f).for_each(|i| blocks.extend_from_slice(&side[i * wide..][i..f]));
+            self.blocks.truncate(start);
         }
     }
-    Ok(Some(value))
+}
+
+/// Adds words to as many others, without a fold.
+#[inline(always)]
+fn add_words<A: Neighbors>(a: A, to: &mut [u64], words: &[u64]) {
+    assert!(words.len() <= to.len());
+    let whole = words.len() - words.len() % A::LANES;
+    for at in (0..whole).step_by(A::LANES) {
+        // SAFETY: as many words follow in both.
+        unsafe {
+            let to = to.as_mut_ptr().add(at);
+            a.store(to, a.add(a.load(to), a.load(words.as_ptr().add(at))));
+        }
+    }
+    to[whole..].iter_mut().zip(&words[whole..]).for_each(|(x, &y)| *x += y);
 }
 
 /// Words of a row: whole registers of every level.
@@ -116,155 +208,278 @@ fn sum(a: u64, b: u64, modulus: u64) -> u64 {
 struct Rows<'a> {
     front: &'a mut [u64],
     left: &'a mut [u64],
+    /// Where factors are packed.
+    packed: &'a mut Vec<u64>,
     f: usize,
     wide: usize,
     sides: usize,
 }
 
 impl Rows<'_> {
-    fn again(&mut self) -> Rows<'_> {
-        Rows { front: self.front, left: self.left, ..*self }
+    /// Eliminates the rows of a block up to one whose pivot has no inverse, and says how many; multiplies the value by the pivots.
+    #[inline(always)]
+    fn eliminate<A: Neighbors>(&mut self, a: A, block: Range<usize>, prime: ShortPrime, value: &mut u64) -> usize {
+        if block.start > 0 {
+            self.update(a, block.clone(), 0..block.start);
+        }
+        for first in block.clone().step_by(PANEL) {
+            let panel = first..block.end.min(first + PANEL);
+            if first > block.start || first == 0 {
+                self.update(a, panel.clone(), block.start..first);
+            }
+            let mut inverses = [0; PANEL];
+            let invertible = self.invert_pivots(panel.clone(), prime, value, &mut inverses);
+            for (row, &inverse) in panel.clone().zip(&inverses[..invertible]) {
+                self.finish(a, row, first, inverse);
+            }
+            if invertible < panel.len() {
+                return first - block.start + invertible;
+            }
+        }
+        block.len()
     }
 
     /// Brings rows up to date by the rows of these numbers, all before them.
     #[inline(always)]
     fn update<A: Neighbors>(&mut self, a: A, rows: Range<usize>, terms: Range<usize>) {
-        assert!(terms.end <= rows.start && rows.end <= self.f && self.f <= self.wide);
-        assert!(self.wide.is_multiple_of(TILE) && self.front.len() == self.sides * self.f * self.wide);
-        assert!(self.left.len() >= terms.end * self.wide);
+        a.enter(Update { front: self, rows, terms });
+    }
+
+    /// The same, R rows and two registers of columns at a time.
+    #[inline(always)]
+    fn update_by<A: Neighbors, const R: usize>(&mut self, a: A, rows: Range<usize>, terms: Range<usize>) {
+        let (wide, sides) = (self.wide, self.sides);
+        assert!(terms.end <= rows.start && rows.end <= self.f && self.f <= wide);
+        assert!(wide.is_multiple_of(TILE) && self.front.len() == sides * self.f * wide);
+        assert!(self.left.len() >= terms.end * wide);
+        let pack = rows.len() > PANEL && terms.len() * wide >= PACKED;
+        let most = if pack { TERMS } else { FACTORS };
+        if pack {
+            self.packed.resize(sides * TERMS * (rows.len() + 2 * A::LANES), 0);
+        }
+        let (packed_rows, packed_columns) = self.packed.split_at_mut(if pack { sides * TERMS * rows.len() } else { 0 });
+        let (front, left) = (self.front.as_mut_ptr(), self.left.as_ptr());
+        // Of each side what stands in every lane, and what stands side by side.
+        let sources = |side: usize| if side == 0 { (left, front.cast_const()) } else { (front.cast_const(), left) };
         let mut first = terms.start;
         // Once at least: what was added up is brought below the prime here.
         loop {
-            let some = first..terms.end.min(first + PRODUCTS);
-            // Columns outside: what a register of columns needs of U stays in the nearest cache for all rows.
-            let mut column = rows.start - rows.start % TILE;
-            while column < self.wide {
-                let two = column + 2 * A::LANES <= self.wide;
-                let last = rows.end.min(column + if two { 2 * A::LANES } else { A::LANES }); // rows that reach these columns
-                for side in 0..self.sides {
-                    let mut row = rows.start;
-                    // SAFETY: rows and columns are within the front, terms within L, as was asserted.
-                    unsafe {
-                        while row + ROWS <= last {
-                            if two {
-                                self.tile::<A, ROWS, 2>(a, (side, row), column, &some)
-                            } else {
-                                self.tile::<A, ROWS, 1>(a, (side, row), column, &some)
+            let count = most.min(terms.end - first);
+            if pack {
+                for (side, packed) in packed_rows.chunks_exact_mut(TERMS * rows.len()).enumerate() {
+                    for start in rows.clone().step_by(R) {
+                        let some = R.min(rows.end - start);
+                        let to = &mut packed[(start - rows.start) * TERMS..][..some * count];
+                        for (t, to) in to.chunks_exact_mut(some).enumerate() {
+                            for (r, to) in to.iter_mut().enumerate() {
+                                // SAFETY: rows are columns of the front, terms rows of L, as was asserted.
+                                *to = unsafe { *sources(side).0.add((first + t) * wide + start + r) };
                             }
-                            row += ROWS;
-                        }
-                        while row < last {
-                            if two {
-                                self.tile::<A, 1, 2>(a, (side, row), column, &some)
-                            } else {
-                                self.tile::<A, 1, 1>(a, (side, row), column, &some)
-                            }
-                            row += 1;
                         }
                     }
                 }
-                column += if two { 2 * A::LANES } else { A::LANES };
             }
-            first = some.end;
+            // Columns outside: what a register of columns needs of U stays in the nearest cache for all rows.
+            let mut column = rows.start - rows.start % TILE;
+            while column < wide {
+                let two = column + 2 * A::LANES <= wide;
+                let step = if two { 2 * A::LANES } else { A::LANES };
+                let last = rows.end.min(column + step); // rows that reach these columns
+                for side in 0..sides {
+                    // SAFETY: rows and columns are within the front, terms within L, as was asserted.
+                    unsafe {
+                        let (factors, mut acrosses) = sources(side);
+                        acrosses = acrosses.add(first * wide + column);
+                        if pack {
+                            let to = packed_columns.as_mut_ptr();
+                            for t in 0..count {
+                                a.store(to.add(t * step), a.load(acrosses.add(t * wide)));
+                                if two {
+                                    let next = a.load(acrosses.add(t * wide + A::LANES));
+                                    a.store(to.add(t * step + A::LANES), next);
+                                }
+                            }
+                            acrosses = to;
+                        }
+                        let acrosses = (acrosses, if pack { step } else { wide });
+                        for row in (rows.start..last).step_by(R) {
+                            let factors = if pack {
+                                let of_side = packed_rows.as_ptr().add(side * TERMS * rows.len());
+                                (of_side.add((row - rows.start) * TERMS), R.min(rows.end - row))
+                            } else {
+                                (factors.add(first * wide + row), wide)
+                            };
+                            let at = front.add((side * self.f + row) * wide + column);
+                            if row + R <= last {
+                                if two {
+                                    tile::<A, R, 2>(a, factors, acrosses, count, (at, wide));
+                                } else {
+                                    tile::<A, R, 1>(a, factors, acrosses, count, (at, wide));
+                                }
+                                continue;
+                            }
+                            for r in 0..last - row {
+                                let (factors, at) = ((factors.0.add(r), factors.1), (at.add(r * wide), wide));
+                                if two {
+                                    tile::<A, 1, 2>(a, factors, acrosses, count, at);
+                                } else {
+                                    tile::<A, 1, 1>(a, factors, acrosses, count, at);
+                                }
+                            }
+                        }
+                    }
+                }
+                column += step;
+            }
+            first += count;
             if first == terms.end {
                 break;
             }
         }
     }
 
-    /// Brings R rows of a side and C registers of columns up to date.
+    /// The inverses of the pivots of a panel up to the first that is zero, and how many they are; multiplies the value by the pivots.
+    /// The panel is brought up to date by all before it.
+    ///
+    /// Elimination without division, a_ij a_tt - a_it a_tj, multiplies what is left by a_tt: with the product s of all before, the
+    /// pivot is a_tt / s. One inverse, of the product of all, gives those of its parts (Montgomery's trick).
+    ///
+    /// Source: P. Montgomery (1987), Speeding the Pollard and elliptic curve methods of factorization, section 10.3.1.
+    #[inline(always)]
+    fn invert_pivots(
+        &self,
+        panel: Range<usize>,
+        prime: ShortPrime,
+        value: &mut u64,
+        inverses: &mut [u64; PANEL],
+    ) -> usize {
+        let (first, len, modulus) = (panel.start, panel.len(), prime.value());
+        let below = (self.sides - 1) * self.f;
+        let mut entries = [[0; PANEL]; PANEL];
+        for (i, j) in (0..len).flat_map(|i| (i..len).map(move |j| (i, j))) {
+            entries[j][i] = self.front[(below + first + i) * self.wide + first + j];
+            entries[i][j] = self.front[(first + i) * self.wide + first + j];
+        }
+        let (mut products, mut count) = ([1; PANEL + 1], 0);
+        while count < len && entries[count][count] != 0 {
+            let pivot = entries[count][count];
+            products[count + 1] = prime.mul(products[count], pivot);
+            for (i, j) in (count + 1..len).flat_map(|i| (count + 1..len).map(move |j| (i, j))) {
+                let minus = modulus - prime.mul(entries[i][count], entries[count][j]);
+                entries[i][j] = sum(prime.mul(entries[i][j], pivot), minus, modulus);
+            }
+            count += 1;
+        }
+        let Some(mut inverse) = inverse_modulo(products[count], modulus) else { return 0 };
+        for t in (0..count).rev() {
+            inverses[t] = prime.mul(prime.mul(products[t], products[t]), inverse);
+            inverse = prime.mul(inverse, entries[t][t]);
+            *value = prime.mul(*value, prime.mul(inverse, entries[t][t]));
+        }
+        count
+    }
+
+    /// Finishes a row of a panel by those before it from the first on: U, and L by the inverse of the pivot, both ready to be factors.
+    #[inline(always)]
+    fn finish<A: Neighbors>(&mut self, a: A, row: usize, first: usize, inverse: u64) {
+        assert!(first <= row && row < self.f && self.f <= self.wide && self.wide.is_multiple_of(TILE));
+        assert!(self.front.len() == self.sides * self.f * self.wide && self.left.len() >= (row + 1) * self.wide);
+        let inverse = a.factor(a.splat(inverse));
+        for column in (row - row % TILE..self.wide).step_by(A::LANES) {
+            // SAFETY: row and column are within the front and L, as was asserted; the width is a multiple of the lanes.
+            unsafe {
+                let across = self.finished(a, (0, row), column, first);
+                let down = if self.sides == 1 { across } else { self.finished(a, (1, row), column, first) };
+                a.store(self.front.as_mut_ptr().add(row * self.wide + column), across);
+                a.store(self.left.as_mut_ptr().add(row * self.wide + column), a.multiply_factors(down, inverse));
+            }
+        }
+    }
+
+    /// A register of a row of a side, finished by those from the first on, as factors.
     ///
     /// # Safety
-    /// Rows and columns are within the front; terms are before the rows, and at most [`PRODUCTS`].
+    /// Row and columns are within the front, and the row in L.
     #[inline(always)]
-    unsafe fn tile<A: Neighbors, const R: usize, const C: usize>(
-        &mut self,
+    unsafe fn finished<A: Neighbors>(
+        &self,
         a: A,
         (side, row): (usize, usize),
         column: usize,
-        terms: &Range<usize>,
-    ) {
-        let wide = self.wide;
-        let mut sums = [[[a.zero(); 2]; C]; R];
+        first: usize,
+    ) -> A::Register {
+        let (wide, front, left) = (self.wide, self.front.as_ptr(), self.left.as_ptr());
+        let (factors, acrosses) = if side == 0 { (left, front) } else { (front, left) };
         // SAFETY: the caller's.
         unsafe {
-            let (front, left) = (self.front.as_mut_ptr(), self.left.as_ptr());
-            let (factors, acrosses) = if side == 0 { (left, front.cast_const()) } else { (front.cast_const(), left) };
-            for t in terms.clone() {
-                let across: [_; C] = std::array::from_fn(|c| a.load(acrosses.add(t * wide + column + c * A::LANES)));
-                for (r, sums) in sums.iter_mut().enumerate() {
-                    let factor = a.splat(*factors.add(t * wide + row + r));
-                    for (sum, &across) in sums.iter_mut().zip(&across) {
-                        *sum = a.multiply_add(*sum, factor, across);
-                    }
+            let mut words = a.load(front.add((side * self.f + row) * wide + column));
+            if first < row {
+                let mut sum = [a.zero(); 2];
+                for t in first..row {
+                    let factor = a.splat(*factors.add(t * wide + row));
+                    sum = a.add_factors(sum, factor, a.load(acrosses.add(t * wide + column)));
                 }
+                words = a.take(words, sum, row - first);
             }
-            for (r, sums) in sums.into_iter().enumerate() {
-                for (c, sum) in sums.into_iter().enumerate() {
-                    let at = front.add((side * self.f + row + r) * wide + column + c * A::LANES);
-                    let minus = a.negate(a.canonical(a.reduce(sum)), u8::MAX);
-                    a.store(at, a.canonical(a.fold(a.add(a.load(at), minus))));
-                }
-            }
-        }
-    }
-
-    /// Divides a row by its pivot, of which the inverse is given, into L.
-    #[inline(always)]
-    fn divide<A: Neighbors>(&mut self, a: A, row: usize, inverse: u64) {
-        let from = &self.front[((self.sides - 1) * self.f + row) * self.wide..][..self.wide];
-        let to = &mut self.left[row * self.wide..][..self.wide];
-        let inverse = a.splat(inverse);
-        for column in (row - row % TILE..self.wide).step_by(A::LANES) {
-            // SAFETY: the width is a multiple of the lanes.
-            unsafe {
-                let product = a.multiply_add([a.zero(); 2], a.load(from.as_ptr().add(column)), inverse);
-                a.store(to.as_mut_ptr().add(column), a.canonical(a.reduce(product)));
-            }
+            a.factor(words)
         }
     }
 }
 
-/// Eliminates the rows of a panel up to one whose pivot has no inverse; multiplies the value by the pivots.
-struct Eliminate<'a> {
-    rows: Rows<'a>,
-    panel: Range<usize>,
-    prime: ShortPrime,
-    value: &'a mut u64,
-}
-
-impl NeighborKernel for Eliminate<'_> {
-    type Output = usize;
-
-    #[inline(always)]
-    fn run<A: Neighbors>(mut self, a: A) -> usize {
-        if self.panel.start > 0 {
-            self.rows.update(a, self.panel.clone(), 0..self.panel.start);
-        }
-        for row in self.panel.clone() {
-            self.rows.update(a, row..row + 1, self.panel.start..row);
-            let pivot = self.rows.front[row * self.rows.wide + row];
-            *self.value = self.prime.mul(*self.value, pivot);
-            let Some(inverse) = inverse_modulo(pivot, self.prime.value()) else { return row - self.panel.start };
-            self.rows.divide(a, row, inverse);
-        }
-        self.panel.len()
-    }
-}
-
-/// Brings rows that wait up to date.
-struct Finish<'a> {
-    rows: Rows<'a>,
-    block: Range<usize>,
+/// Brings rows up to date: a function of its own, which is long.
+struct Update<'a, 'b> {
+    front: &'a mut Rows<'b>,
+    rows: Range<usize>,
     terms: Range<usize>,
 }
 
-impl NeighborKernel for Finish<'_> {
+impl NeighborKernel for Update<'_, '_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<A: Neighbors>(mut self, a: A) {
-        self.rows.update(a, self.block, self.terms);
+    fn run<A: Neighbors>(self, a: A) {
+        if A::LANES == TILE {
+            self.front.update_by::<A, 4>(a, self.rows, self.terms);
+        } else {
+            self.front.update_by::<A, 2>(a, self.rows, self.terms);
+        }
+    }
+}
+
+/// Brings R rows and C registers of columns, at `wide` words from row to row, up to date by so many terms: factors that stand in
+/// every lane, and those side by side, each with the words from term to term.
+///
+/// # Safety
+/// All can be read, and the rows written; there are at most [`FACTORS`] terms.
+#[inline(always)]
+unsafe fn tile<A: Neighbors, const R: usize, const C: usize>(
+    a: A,
+    (factors, down): (*const u64, usize),
+    (acrosses, along): (*const u64, usize),
+    count: usize,
+    (at, wide): (*mut u64, usize),
+) {
+    let mut sums = [[[a.zero(); 2]; C]; R];
+    // SAFETY: the caller's.
+    unsafe {
+        for t in 0..count {
+            let mut across = [a.zero(); C];
+            for (c, across) in across.iter_mut().enumerate() {
+                *across = a.load(acrosses.add(t * along + c * A::LANES));
+            }
+            for (r, sums) in sums.iter_mut().enumerate() {
+                let factor = a.splat(*factors.add(t * down + r));
+                for (sum, &across) in sums.iter_mut().zip(&across) {
+                    *sum = a.add_factors(*sum, factor, across);
+                }
+            }
+        }
+        for (r, sums) in sums.into_iter().enumerate() {
+            for (c, sum) in sums.into_iter().enumerate() {
+                let at = at.add(r * wide + c * A::LANES);
+                a.store(at, a.take(a.load(at), sum, count));
+            }
+        }
     }
 }
 
@@ -363,6 +578,34 @@ mod tests {
                 assert_eq!(found(&entries(n.into())), Some(modulus.pow(u64::from(n) + 1, u64::from(n) - 1)));
                 assert_eq!(found(&entries(i64::from(n) - 1)), Some(0));
                 assert_eq!(found(&entries(0)[1..]), None, "the first pivot is zero");
+            }
+        }
+    }
+
+    #[test]
+    fn fronts_whose_factors_are_packed() {
+        // det(a + x y^T) = a^(n - 1) (a + x . y), the matrix determinant lemma.
+        let modulus = short_primes(2).unwrap()[1];
+        let prime = ShortPrime::new(modulus).unwrap();
+        let n = TERMS + 110;
+        for kind in [MatrixKind::Symmetric, MatrixKind::General] {
+            let x = |i: usize| ((i * i * 7919 + 3 * i) % 30011) as i64 - 15000;
+            let y =
+                |i: usize| if kind == MatrixKind::Symmetric { x(i) } else { ((i * i * 104_729 + i) % 20011) as i64 };
+            let scale = 1_000_003;
+            let mut entries = vec![];
+            for i in 0..n {
+                for j in (0..n).filter(|&j| kind == MatrixKind::General || j <= i) {
+                    entries.push((i as u32, j as u32, x(i) * y(j) + if i == j { scale } else { 0 }));
+                }
+            }
+            let matrix = PlannedMatrix::new(kind, n, &entries, &vec![false; n]);
+            assert!(matrix.plan().front * TERMS >= PACKED);
+            let product: i64 = scale + (0..n).map(|i| x(i) * y(i)).sum::<i64>();
+            let product = product.rem_euclid(modulus.value() as i64) as u64;
+            let expected = modulus.residue(modulus.mul(modulus.pow(scale as u64, n as u64 - 1), product));
+            for level in LEVELS {
+                assert_eq!(determinant(&matrix, 0, (prime, level), &Progress::default()).unwrap(), Some(expected));
             }
         }
     }
