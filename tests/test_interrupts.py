@@ -239,7 +239,8 @@ HEARD = {
         privacy.noise.DiscreteGaussianNoise privacy.noise.ExponentialChoice privacy.noise.GaussianNoise
         privacy.noise.GeneralizedRandomizedResponseNoise privacy.noise.GeometricNoise privacy.noise.LaplaceNoise
         privacy.noise.Noise privacy.noise.QuantileChoice privacy.noise.RandomizedResponseNoise
-        privacy.noise.HadamardResponseNoise privacy.noise.LocalHashingNoise privacy.noise.SubsetSelectionNoise
+        privacy.noise.HadamardResponseNoise privacy.noise.LocalHashingNoise privacy.noise.MemoizedUnaryEncodingNoise
+        privacy.noise.SubsetSelectionNoise
         privacy.noise.UnaryEncodingNoise posterior.beta_hockey_stick posterior.gamma_hockey_stick privacy.gaussian_delta
         privacy.gaussian_epsilon privacy.gaussian_sigma posterior.kl_bound posterior.le_cam_lower_bound
         posterior.min_samples_to_distinguish privacy.parallel posterior.prior_change_bounds posterior.query_error_bound

@@ -16,6 +16,7 @@ use quincunx::ldp::gaussian::{self, Gaussian};
 use quincunx::ldp::histogram::{self, Categories, ColumnSums, Patterns};
 use quincunx::ldp::linear;
 use quincunx::ldp::logistic;
+use quincunx::ldp::mixture::Mixture;
 use quincunx::ldp::nuts::{NutsDraws, Settings, sample_all};
 use quincunx::ldp::population::Selected;
 use quincunx::ldp::quadrature::{Computed, TOLERANCE};
@@ -186,6 +187,13 @@ impl LdpLikelihood {
         Self::of_rows(py, &rows, counts, |categories, masks, counts| {
             Patterns::of_supports(categories, masks, counts, ratio, log_outside)
         })
+    }
+
+    /// Likelihoods of users by category, divided by the largest of each, and the sum of the logarithms of these.
+    #[staticmethod]
+    fn mixture(py: Python<'_>, weights: LentTable<'_, f64>, counts: LentRow<'_, f64>, constant: f64) -> PyResult<Self> {
+        let (categories, weights, counts) = (weights.shape()[1], weights.as_slice()?, counts.as_slice()?);
+        compute(py, None, |_| Mixture::new(categories, weights.to_vec(), counts.to_vec(), constant)).map(Self::of)
     }
 
     /// Column sums of unary encoding.

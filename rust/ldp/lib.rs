@@ -15,6 +15,7 @@ pub mod histogram;
 pub mod linear;
 pub mod logistic;
 pub mod matrix;
+pub mod mixture;
 pub mod nuts;
 pub mod parameters;
 pub mod population;

@@ -64,6 +64,7 @@ MECHANISMS = {
     "randomized-response": (privacy.RandomizedResponse(math.log(3)), X, None),
     "generalized-randomized-response": (privacy.GeneralizedRandomizedResponse(1.0, 4), X, None),
     "unary-encoding": (privacy.UnaryEncoding(1.0, 3, "symmetric"), X, None),
+    "memoized-unary-encoding": (privacy.MemoizedUnaryEncoding(1.0, 2.0, 3), X, None),
     "subset-selection": (privacy.SubsetSelection(1.0, 4, size=2), X, None),
     "local-hashing": (privacy.LocalHashing(1.0, 4), X, None),
     "hadamard-response": (privacy.HadamardResponse(1.0, 4, blocks=1), X, None),

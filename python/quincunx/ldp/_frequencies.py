@@ -19,7 +19,11 @@ from quincunx.ldp._noise import MechanismLike, noise_of, split
 from quincunx.ldp._problem import Block, likelihood
 from quincunx.privacy._categorical import on_simplex
 from quincunx.privacy._supports import SupportNoise
-from quincunx.privacy.noise import GeneralizedRandomizedResponseNoise, UnaryEncodingNoise
+from quincunx.privacy.noise import (
+    GeneralizedRandomizedResponseNoise,
+    MemoizedUnaryEncodingNoise,
+    UnaryEncodingNoise,
+)
 
 
 def _norm_mul(found: Floats) -> Floats:
@@ -54,6 +58,7 @@ def estimate_frequencies(
         "unbiased", "base-pos", "base-cut", "norm", "norm-mul", "norm-cut", "norm-sub", "likelihood"
     ] = "norm-sub",
     *,
+    data: Literal["rows", "repeated"] = "rows",
     mechanism: MechanismLike = None,
     significance: float = 0.05,
     tolerance: float = 0.01,
@@ -80,6 +85,9 @@ def estimate_frequencies(
           projection on the simplex, the nearest shares by Euclid.
 
         "likelihood" is the greatest likelihood among all shares, by iterative Bayesian updates [2]_.
+    data : {"rows", "repeated"}
+        "repeated" for several reports of each user, as `HistogramModel` takes them, whose likelihood is the joint one.
+        The unbiased estimates are the mean of those of all reports either way, an array of shape (n, reports, ...).
     mechanism : optional
         Of data that are no Release.
     significance : float
@@ -138,8 +146,9 @@ def estimate_frequencies(
     likelihood True True
     """
     word = _check.one_of(method, "method", (*RULES, "base-cut", "likelihood"))
+    form = _check.one_of(data, "data", ("rows", "repeated"))
     if word == "likelihood":
-        model = HistogramModel()
+        model = HistogramModel(data=form)
         groups = model._groups(released, mechanism, True)
         size = len(model._categories(groups))
         if not any(group.number for group in groups):
@@ -167,9 +176,12 @@ def _unbiased(released: npt.ArrayLike, mechanism: MechanismLike) -> tuple[Floats
         found, users = noise.estimated(released, "released")
         return found, noise.variances_of_none(on_simplex(found), users)
     if isinstance(noise, UnaryEncodingNoise):
-        rows = noise.rows(released, "released")
-        rows, p, q = rows.reshape(-1, rows.shape[-1]), noise.one_probability, noise.zero_probability
+        found, p, q = noise.rows(released, "released"), noise.one_probability, noise.zero_probability
+        rows = found.reshape(-1, found.shape[-1])
         told, users = rows.sum(axis=0, dtype=np.int64), len(rows)
+        if users and isinstance(noise, MemoizedUnaryEncodingNoise) and found.ndim == 3:  # reports of permanent rows
+            nobody = noise.variances_of(np.zeros(len(told)), found.shape[0], found.shape[1])
+            return np.asarray((told / users - q) / (p - q)), nobody
     else:
         assert isinstance(noise, GeneralizedRandomizedResponseNoise)
         codes, p, q = noise.declared.encode(released, "released"), noise.keep_probability, noise.other_probability

@@ -444,7 +444,11 @@ class Patterns(Shares):
         words[:, : packed.shape[1]] = packed
         keys = words.view("<u8")
         one = keys[:, 0] if keys.shape[1] == 1 else keys.astype(">u8").view(f"V{words.shape[1]}")[:, 0]
-        _, first, which = np.unique(one, return_index=True, return_inverse=True)
+        return self._counted(one)
+
+    def _counted(self, keys: Array) -> Self:
+        """Return the rows of different keys in the order of these, and how often each occurs."""
+        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
         counts = np.bincount(which.reshape(-1), self.occurrences, len(first)).astype(np.float64)
         return replace(self, rows=self.rows[first][counts > 0], weights=counts[counts > 0])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,8 @@ from quincunx.ldp._groups import ColumnSums, Group, Rows, Shares, Supports
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import Known, MechanismLike, codes
 from quincunx.ldp._problem import Block, populations
-from quincunx.ldp._simulation import DataSet, generated, noisy
+from quincunx.ldp._repeated import repeated
+from quincunx.ldp._simulation import DataSet, generated, noisy, noisy_reports
 from quincunx.ldp.priors import Dirichlet, LogNormal
 from quincunx.privacy import Release
 from quincunx.privacy._supports import SupportNoise
@@ -26,12 +27,17 @@ from quincunx.privacy.noise import (
     GeneralizedRandomizedResponseNoise,
     HadamardResponseNoise,
     LocalHashingNoise,
+    MemoizedUnaryEncodingNoise,
     Noise,
     SubsetSelectionNoise,
     UnaryEncodingNoise,
 )
 
 OF_CATEGORIES = (UnaryEncodingNoise, GeneralizedRandomizedResponseNoise, SupportNoise)
+
+
+def _many(released: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(released, (list, tuple))
 
 
 @parameters
@@ -43,10 +49,12 @@ class HistogramModel(PrivateModel):
     mechanism : optional
         The mechanism, where the data do not bring their own: UnaryEncoding, GeneralizedRandomizedResponse,
         SubsetSelection, LocalHashing or HadamardResponse; None for data without noise.
-    data : {"rows", "patterns", "counts"}
+    data : {"rows", "patterns", "counts", "repeated"}
         What `fit` takes from unary encoding: all rows of bits, their distinct rows with counts, or the column sums with
         the number of users, as other client libraries produce them. The last lose 2 to 13 % of the information.
         Reports of subset selection, local hashing and Hadamard response are "rows", or "patterns" with counts.
+        "repeated" is for several reports of each user: an array with an axis of them after that of the users, or a list
+        of releases of the same users in the same order.
     categories : int or sequence, optional
         The categories, or their labels, where the mechanism does not say them: coordinates of ``theta``, and without
         noise what the data may hold.
@@ -63,10 +71,18 @@ class HistogramModel(PrivateModel):
     Rows with equal bits are one pattern, so that a gradient costs what the patterns do. The posterior density is
     log-concave for Dirichlet(a >= 1).
 
+    Repeated reports of a user are independent given the category, and their likelihoods are multiplied, also where
+    mechanisms differ; those of one permanent row of `MemoizedUnaryEncoding` are independent given the row, which is
+    summed over: with B the law of c_j ones among r reports, ``P(all | v) = prod_j sum_b P(b | v == j) B(c_j | b)``
+    [2]_. Only how many reports support each category counts, so that users of whom that is the same are one pattern. A
+    list of releases without ``data="repeated"`` is of different users.
+
     References
     ----------
     .. [1] T. Wang, J. Blocki, N. Li and S. Jha (2017), Locally differentially private protocols for frequency
        estimation, USENIX Security.
+    .. [2] U. Erlingsson, V. Pihur and A. Korolova (2014), RAPPOR: randomized aggregatable privacy-preserving ordinal
+       response, CCS.
 
     Examples
     --------
@@ -81,9 +97,21 @@ class HistogramModel(PrivateModel):
     >>> drinks = UnaryEncoding(1.0, ["tea", "coffee", "mate"]).release(["tea"] * 70 + ["mate"] * 30, insecure_seed=1)
     >>> list(HistogramModel(random_state=0).fit(drinks).summary())
     ['theta[tea]', 'theta[coffee]', 'theta[mate]']
+
+    Reports that users repeat narrow the posterior:
+
+    >>> from quincunx.privacy import MemoizedUnaryEncoding
+    >>> daily = MemoizedUnaryEncoding(1.0, 3.0, 3)
+    >>> kept = daily.memoize(x, insecure_seed=1)
+    >>> days = [daily.report(kept, insecure_seed=day) for day in range(2, 9)]
+    >>> week = HistogramModel(data="repeated", random_state=0).fit(days)
+    >>> one = HistogramModel(random_state=0).fit(days[0])
+    >>> bool((week.posterior_sd_["theta"] < one.posterior_sd_["theta"]).all())
+    True
     """
 
     _known: ClassVar[Known] = {
+        MemoizedUnaryEncodingNoise: ("categories", "one", "zero", "flip"),
         UnaryEncodingNoise: ("categories", "one", "zero"),
         GeneralizedRandomizedResponseNoise: ("categories", "other"),
         SubsetSelectionNoise: ("categories", "size", "miss"),
@@ -92,6 +120,8 @@ class HistogramModel(PrivateModel):
     }
     _prior_names = ("theta", "theta_mean", "theta_concentration")
     _with_populations = True
+    #: How many reports of each user are simulated where they are repeated.
+    _simulated_reports: ClassVar[int] = 3
 
     data: str = "rows"
     categories: int | Sequence[object] | None = None
@@ -113,7 +143,8 @@ class HistogramModel(PrivateModel):
         released : Release, array_like, Summary or list of these
             Rows of bits, patterns or column sums from unary encoding; categories from generalized randomized response,
             or without noise. Lists, summaries and dictionaries of groups are taken as in `GaussianModel.fit`; with the
-            latter `counts` and `n` are dictionaries, too.
+            latter `counts` and `n` are dictionaries, too. With ``data="repeated"`` an array of shape (n, reports, ...),
+            where `...` is the shape of one report, or a list of releases of the same n users.
         y : None
             Not used.
         counts : array_like of int, optional
@@ -218,6 +249,8 @@ class HistogramModel(PrivateModel):
         return self._log_likelihoods(self._users(released, mechanism, counts=counts))
 
     def _told(self, released: npt.ArrayLike, mechanism: object, *, among: Categories | None, **_: Any) -> npt.ArrayLike:  # type: ignore[override]
+        if self.data == "repeated":
+            return released  # of which tallies ask nothing
         return self._codes(released, self._noise(released, mechanism), among)
 
     def _declared(self, noise: Noise | None, among: Categories | None) -> Categories | None:
@@ -240,6 +273,8 @@ class HistogramModel(PrivateModel):
         self, released: npt.ArrayLike, mechanism: object, **data: Any
     ) -> list[tuple[npt.ArrayLike, dict[str, Any]]]:
         """Return what each group of users released; raw categories beside releases are among those of these."""
+        if self.data == "repeated" and not (_many(released) and all(isinstance(part, Summary) for part in released)):
+            return [(released, data | {"among": None})]
         several = super()._split(released, mechanism, **data)
         laws = [part.noise for part, _ in several if isinstance(part, Release)] if len(several) > 1 else []
         known = [law.declared for law in laws if isinstance(law, OF_CATEGORIES)]
@@ -254,7 +289,9 @@ class HistogramModel(PrivateModel):
         n: int | None = None,
         among: Categories | None = None,
     ) -> Group:
-        form = _check.one_of(self.data, "data", ("rows", "patterns", "counts"))
+        form = _check.one_of(self.data, "data", ("rows", "patterns", "counts", "repeated"))
+        if form == "repeated":
+            return self._repeated(released, mechanism, counts, n)
         noise = self._noise(released, mechanism)
         declared = self._declared(noise, among)
         labels = None if declared is None or isinstance(declared.declared, int) else declared.declared
@@ -294,8 +331,36 @@ class HistogramModel(PrivateModel):
             return ColumnSums(tuple(map(float, sums)), float(users), p, q, labels=labels)
         rows = _check.categories(declared.columns(released, "released"), "released", 2)
         if rows.ndim != 2 or rows.shape[1] != k:
-            raise ValueError(f"`released` must have shape (n, {k}), got {rows.shape}")
+            hint = '; several reports of each user need data="repeated"' if rows.ndim == 3 else ""
+            raise ValueError(f"`released` must have shape (n, {k}), got {rows.shape}{hint}")
         return Rows(np.ascontiguousarray(rows, dtype=np.uint8), self._weights(counts, len(rows)), p, q, labels=labels)
+
+    def _repeated(
+        self, released: npt.ArrayLike, mechanism: object, counts: npt.ArrayLike | None, n: int | None
+    ) -> Group:
+        """Return users of whom each made several reports."""
+        if counts is not None or n is not None:
+            raise TypeError('`counts` and `n` must be None with data="repeated"')
+        parts: list[Any] = [released]
+        if _many(released) and any(isinstance(part, (Release, Summary, np.ndarray)) for part in released):
+            parts = list(released)
+            if not all(isinstance(part, Release) for part in parts):
+                found = sorted({type(part).__name__ for part in parts})
+                raise TypeError(
+                    "`released` must be an array of shape (n, reports, ...), or a list of releases alone, got a list "
+                    f"of {found}: np.stack(arrays, axis=1) has the reports of each user together"
+                )
+        laws = [self._noise(part, mechanism) for part in parts]
+        declared = [self._declared(noise, None) for noise in laws]
+        labels = {each.declared for each in declared if each is not None and not isinstance(each.declared, int)}
+        if len(labels) > 1:
+            raise ValueError(f"`released` must have the same categories throughout, got {sorted(map(str, labels))}")
+        known = []
+        for part, noise, own in zip(parts, laws, declared, strict=True):
+            if noise is None or own is None:
+                raise ValueError('`mechanism` must be given with data="repeated" where `released` is no Release')
+            known.append((part, noise, own))
+        return repeated(known, labels.pop() if labels else None)
 
     def _weights(self, counts: npt.ArrayLike | None, number: int) -> Floats | None:
         """Return how often each of several reports occurs; None where each is a user's."""
@@ -373,7 +438,10 @@ class HistogramModel(PrivateModel):
         """Return what n users with these shares release, and what `fit` is told of it."""
         assert isinstance(noise, OF_CATEGORIES)
         k = len(noise.declared)
-        rows = noisy(noise, rng.choice(k, n, p=theta), rng)
+        x = rng.choice(k, n, p=theta)
+        if self.data == "repeated":
+            return noisy_reports(noise, x, self._simulated_reports, rng), {}
+        rows = noisy(noise, x, rng)
         if isinstance(noise, UnaryEncodingNoise) and self.data == "counts":
             return rows.sum(axis=0), {"n": n}
         if isinstance(noise, (UnaryEncodingNoise, SupportNoise)) and self.data == "patterns":

@@ -91,6 +91,14 @@ def _(noise: laws.HadamardResponseNoise, x: Array, rng: np.random.Generator) -> 
     return found
 
 
+def noisy_reports(noise: laws.Noise, x: Array, reports: int, rng: np.random.Generator) -> Array:
+    """Return several reports of each user, along the second axis: of one permanent row where the law has such rows."""
+    if not isinstance(noise, laws.MemoizedUnaryEncodingNoise):
+        return np.stack([noisy(noise, x, rng) for _ in range(reports)], axis=1)
+    kept = noisy(noise.permanent, x, rng)[:, None]
+    return np.asarray(kept ^ (rng.random((len(x), reports, kept.shape[2])) < float(noise.flip)), dtype=np.uint8)
+
+
 def generated(prior: Prior, rng: np.random.Generator) -> float:
     """Return one draw from a scalar's prior."""
     assert not isinstance(prior, (Dirichlet, LKJ))

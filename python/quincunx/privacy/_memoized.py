@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._types import Floats
+from quincunx._types import Facts, Floats
 from quincunx.privacy import _rational
 from quincunx.privacy._categorical import WORD, categorical_doc, entries, guarantee_of_swap, level_of, shares_of
 from quincunx.privacy._curves import Pure
 from quincunx.privacy._guarantee import PrivacyGuarantee, guarantee_of
+from quincunx.privacy._law import Noise, law_doc
 from quincunx.privacy._privacy_map import PerEntry
 from quincunx.privacy._relations import Relation, ReplaceOne
 from quincunx.privacy._release import Release, marked, seed_words
@@ -25,6 +27,66 @@ from quincunx.privacy._unary_encoding import UnaryEncoding, UnaryEncodingNoise
 #: Powers are rounded down to multiples of 2**-BITS. Probabilities are at least 2**-64, so that levels move by less than
 #: 2**-190, far below the rounding of a double.
 BITS = 256
+
+
+@law_doc
+@dataclass(frozen=True, eq=False)
+class MemoizedUnaryEncodingNoise(UnaryEncodingNoise):
+    """A category is kept as a noisy row of bits, and each report flips each bit of that row anew.
+
+    Parameters
+    ----------
+    categories : int or sequence
+        Their number k, >= 2, or k labels.
+    one, zero : Fraction or float
+        The probabilities that the one, and that a zero, is reported as a one.
+    flip : Fraction or float
+        The probability that a bit of the permanent row is reported as the other, below 1/2.
+
+    Attributes
+    ----------
+    permanent : UnaryEncodingNoise
+        The law of the permanent row: ``one = p + flip (1 - 2 p)`` for its p, and so for its q.
+
+    Notes
+    -----
+    `log_likelihood` is that of one report. Reports of one row are independent given the row, whose bits are independent
+    given the category: `ldp.HistogramModel` with ``data="repeated"`` has their joint likelihood.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import noise
+    >>> law = noise.MemoizedUnaryEncodingNoise(2, 0.5, 0.375, 0.25)
+    >>> law.permanent.one_probability, law.permanent.zero_probability
+    (0.5, 0.25)
+    """
+
+    flip: Fraction
+    kind = "memoized-unary-encoding"
+    earlier: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        self._set(one=self.one, zero=self.zero, flip=self.flip)
+        if not self.flip < min(self.one, self.zero, 1 - self.one, 1 - self.zero):
+            found = tuple(map(float, (self.flip, self.one, self.zero)))
+            raise ValueError(f"`flip` must be below `one`, `zero` and what these leave of 1, got {found}")
+
+    @classmethod
+    def _of_facts(cls, facts: Facts) -> Noise:
+        return cls(**{name: facts[name] for name in cls._names()})
+
+    @cached_property
+    def permanent(self) -> UnaryEncodingNoise:
+        """The law of the permanent row."""
+        one, zero = ((chance - self.flip) / (1 - 2 * self.flip) for chance in (self.one, self.zero))
+        return UnaryEncodingNoise(self.categories, one, zero)
+
+    def variances_of(self, shares: Floats, users: int, reports: float) -> Floats:
+        """Return the variances of unbiased estimates, as of `MemoizedUnaryEncoding.variances`."""
+        times, f, permanent = _number(reports) or math.inf, float(self.flip), self.permanent
+        mean = permanent.zero_probability + (permanent.one_probability - permanent.zero_probability) * shares
+        one = f * (1 - f) / times + (1 - 2 * f) ** 2 * mean * (1 - mean)
+        return np.asarray(one / (users * (self.one_probability - self.zero_probability) ** 2))
 
 
 @categorical_doc
@@ -66,7 +128,8 @@ class MemoizedUnaryEncoding(UnaryEncoding):
     -----
     Reports of one permanent row are not independent: rules that compose independent releases say nothing of them. The
     exact level of r of them is that of `guarantee_of_reports`, which is concave in r: at most r times that of one, and
-    at most the lifetime. A release by `report` states the lifetime, which all of them spend together.
+    at most the lifetime. A release by `report` states the lifetime, which all of them spend together. Nor is their
+    likelihood a product: `ldp.HistogramModel` takes them with ``data="repeated"``.
 
     A value that changes needs a permanent row of its own, and then spends the lifetime again.
 
@@ -118,10 +181,10 @@ class MemoizedUnaryEncoding(UnaryEncoding):
         self.guarantee = guarantee_of_swap(p * (1 - q), q * (1 - p), relation, used)
 
     @cached_property
-    def noise(self) -> UnaryEncodingNoise:
+    def noise(self) -> MemoizedUnaryEncodingNoise:
         flip, permanent = Fraction(self._again, WORD), self.permanent.noise
         one, zero = (chance + flip * (1 - 2 * chance) for chance in (permanent.one, permanent.zero))
-        return UnaryEncodingNoise(self.categories, one, zero)
+        return MemoizedUnaryEncodingNoise(self.categories, one, zero, flip)
 
     @property
     def flip_probability(self) -> float:
@@ -223,7 +286,7 @@ class MemoizedUnaryEncoding(UnaryEncoding):
         Returns
         -------
         ndarray of float64, shape (k,)
-            Exact, of `estimate` for rows of shape ``(reports, users, k)``: with ``mu = q1 + (p1 - q1) share`` it is
+            Exact, of `estimate` for rows of shape ``(users, reports, k)``: with ``mu = q1 + (p1 - q1) share`` it is
             ``(f (1 - f) / reports + (1 - 2 f)**2 mu (1 - mu)) / (users (p - q)**2)``.
 
         {domain}
@@ -237,11 +300,7 @@ class MemoizedUnaryEncoding(UnaryEncoding):
         [0.003683, 0.00102, 0.000724]
         """
         known, number = shares_of(self._declared, shares, users)
-        times = _number(reports) or math.inf
-        f, permanent = self.flip_probability, self.permanent
-        mean = permanent.zero_probability + (permanent.one_probability - permanent.zero_probability) * known
-        one = f * (1 - f) / times + (1 - 2 * f) ** 2 * mean * (1 - mean)
-        return np.asarray(one / (number * (self.one_probability - self.zero_probability) ** 2))
+        return self.noise.variances_of(known, number, reports)
 
     def __repr__(self) -> str:
         return self._shown(*self._levels, self._declared.plain, repr(self.variant))

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +55,7 @@ class UnaryEncodingNoise(CategoricalNoise):
     one: Fraction
     zero: Fraction
     kind = "unary-encoding"
-    earlier = ("variant", "one_probability", "zero_probability")
+    earlier: ClassVar[tuple[str, ...]] = ("variant", "one_probability", "zero_probability")
 
     def __post_init__(self) -> None:
         self._set(one=self.one, zero=self.zero)

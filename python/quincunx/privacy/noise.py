@@ -11,6 +11,7 @@ from quincunx.privacy._hadamard_response import HadamardResponseNoise
 from quincunx.privacy._laplace import LaplaceNoise
 from quincunx.privacy._law import Noise
 from quincunx.privacy._local_hashing import LocalHashingNoise
+from quincunx.privacy._memoized import MemoizedUnaryEncodingNoise
 from quincunx.privacy._quantile import QuantileChoice
 from quincunx.privacy._response import GeneralizedRandomizedResponseNoise, RandomizedResponseNoise
 from quincunx.privacy._subset_selection import SubsetSelectionNoise
@@ -25,6 +26,7 @@ __all__ = [
     "HadamardResponseNoise",
     "LaplaceNoise",
     "LocalHashingNoise",
+    "MemoizedUnaryEncodingNoise",
     "Noise",
     "QuantileChoice",
     "RandomizedResponseNoise",

@@ -1,0 +1,291 @@
+"""Several reports of each user: their joint likelihood by enumeration, fits, summaries, estimates, refusals."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from quincunx import ldp, privacy
+from quincunx.ldp._simulation import noisy_reports
+
+DAILY = [
+    privacy.MemoizedUnaryEncoding(0.7, 2.0, 3),
+    privacy.MemoizedUnaryEncoding(1.5, 1.6, 3, "symmetric"),
+    privacy.MemoizedUnaryEncoding(0.1, 6.0, 3),
+]
+AGAIN = [
+    privacy.UnaryEncoding(1.0, 3),
+    privacy.UnaryEncoding(1.0, 3, "threshold"),
+    privacy.GeneralizedRandomizedResponse(0.8, 4),
+    privacy.SubsetSelection(0.9, 4, size=2),
+    privacy.LocalHashing(1.0, 4),
+    privacy.HadamardResponse(0.5, 3),
+    privacy.HadamardResponse(2.0, 5),
+]
+X = np.repeat(np.arange(3), [250, 150, 100])
+SHORT = {"random_state": 0, "n_chains": 1, "n_warmup": 50, "n_draws": 50}
+
+
+def shares(k):
+    return np.random.default_rng(k).dirichlet(np.ones(k))
+
+
+def of_kept_rows(mechanism, reports):
+    """P(reports | category) of shape (n, k), for reports of shape (n, r, k): a sum over all permanent rows."""
+    law, k = mechanism.noise, mechanism.categories
+    kept, f = law.permanent, float(law.flip)
+    rows = np.array(list(itertools.product((0, 1), repeat=k)))
+    prior = np.exp(kept.log_likelihood(rows[:, None], np.arange(k)))
+    same = reports[:, :, None, :] == rows
+    copied = np.where(same, 1 - f, f).prod(axis=(1, 3))
+    return copied @ prior
+
+
+def single(mechanism):
+    """All reports of one user, of local hashing the values of 3 functions; and the share of these among all."""
+    law, k = mechanism.noise, mechanism.categories
+    if isinstance(mechanism, privacy.LocalHashing):
+        functions = np.random.default_rng(3).integers(0, (2**31 - 1) ** 2, 3)
+        pairs = itertools.product(functions.tolist(), range(mechanism.buckets))
+        return np.array(list(pairs)), 3 / (2**31 - 1) ** 2
+    if isinstance(mechanism, privacy.GeneralizedRandomizedResponse):
+        return np.arange(k), 1.0
+    if isinstance(mechanism, privacy.HadamardResponse):
+        return np.arange(law.blocks * law.columns), 1.0
+    size = getattr(mechanism, "size", None)
+    rows = itertools.product((0, 1), repeat=k)
+    return np.array([row for row in rows if size in (None, sum(row))], dtype=np.uint8), 1.0
+
+
+def check(model, reports, laws, total):
+    """Compare the model's likelihood of each user, and its gradient, with the mixture of the laws of shape (n, k)."""
+    theta = shares(laws.shape[1])
+    each = np.array([model.log_likelihood(reports[i : i + 1], theta=theta) for i in range(len(reports))])
+    assert np.exp(each).sum() / total == pytest.approx(1, abs=1e-10)
+    assert each == pytest.approx(np.log(laws @ theta), rel=1e-12)
+    value, slope = model.log_likelihood(reports, theta=theta, gradient=True)
+    assert value == pytest.approx(each.sum(), rel=1e-12)
+    by_hand = (laws / (laws @ theta)[:, None]).sum(axis=0)
+    assert slope["theta"] == pytest.approx(by_hand, rel=1e-10)
+
+
+@pytest.mark.parametrize("reports", [1, 2, 3])
+@pytest.mark.parametrize("mechanism", DAILY, ids=repr)
+def test_reports_of_permanent_rows_have_the_sum_over_all_of_these(mechanism, reports):
+    rows = list(itertools.product((0, 1), repeat=3))
+    told = np.array(list(itertools.product(rows, repeat=reports)), dtype=np.uint8)
+    laws = of_kept_rows(mechanism, told)
+    assert laws.sum(axis=0) == pytest.approx(1, abs=1e-12)
+    check(ldp.HistogramModel(mechanism, data="repeated"), told, laws, 1.0)
+
+
+@pytest.mark.parametrize("reports", [1, 2])
+@pytest.mark.parametrize("mechanism", AGAIN, ids=repr)
+def test_independent_reports_have_the_product_of_their_likelihoods(mechanism, reports):
+    one, total = single(mechanism)
+    which = np.array(list(itertools.product(range(len(one)), repeat=reports)))
+    laws = np.exp([mechanism.log_likelihood(one, x) for x in range(mechanism.categories)])
+    check(ldp.HistogramModel(mechanism, data="repeated"), one[which], laws[:, which].prod(axis=2).T, total**reports)
+
+
+@pytest.mark.parametrize("mechanism", [*DAILY, *AGAIN], ids=repr)
+def test_one_report_of_each_has_the_likelihood_that_it_has_by_itself(mechanism):
+    release = mechanism.release(X, insecure_seed=1)
+    theta = shares(mechanism.categories)
+    found = ldp.HistogramModel(data="repeated").log_likelihood(release, theta=theta)
+    assert found == pytest.approx(ldp.HistogramModel().log_likelihood(release, theta=theta), rel=1e-12)
+    assert found == ldp.HistogramModel(data="repeated").log_likelihood([release], theta=theta)
+    assert found == ldp.HistogramModel(mechanism, data="repeated").log_likelihood(
+        np.asarray(release)[:, None], theta=theta
+    )
+
+
+def test_reports_of_several_mechanisms_are_multiplied():
+    parts = [*DAILY[:2], privacy.UnaryEncoding(1.0, 3), privacy.LocalHashing(1.0, 3), privacy.SubsetSelection(1.0, 3)]
+    kept = [part.memoize(X, insecure_seed=3) for part in DAILY[:2]]
+    told = [part.report(kept[i], insecure_seed=day) for i, part in enumerate(DAILY[:2]) for day in range(4, 6)]
+    others = [part.release(X, insecure_seed=6 + i) for i, part in enumerate(parts[2:])]
+    laws = np.exp([[release.noise.log_likelihood(release, x) for x in range(3)] for release in others]).prod(axis=0).T
+    for i, part in enumerate(DAILY[:2]):
+        laws = laws * of_kept_rows(part, np.stack([release.values for release in told[2 * i : 2 * i + 2]], axis=1))
+    theta = shares(3)
+    model = ldp.HistogramModel(data="repeated")
+    found = model.log_likelihood([*told, *others], theta=theta)
+    assert found == pytest.approx(np.log(laws @ theta).sum(), rel=1e-12)
+    assert found == model.log_likelihood([*reversed(others), *reversed(told)], theta=theta)
+
+
+def test_many_reports_of_many_categories_are_finite_and_tell_the_category():
+    k, r = 500, 400
+    mechanism = privacy.MemoizedUnaryEncoding(0.5, 20.0, k, "symmetric")
+    kept = mechanism.memoize([7, 499], insecure_seed=1)
+    told = np.stack([mechanism.report(kept, insecure_seed=day).values for day in range(2, r + 2)], axis=1)
+    theta = np.full(k, 1e-9)
+    theta[7] = 1 - 1e-9 * (k - 1)
+    model = ldp.HistogramModel(mechanism, data="repeated")
+    first, second = (model.log_likelihood(told[i : i + 1], theta=theta) for i in range(2))
+    swapped = np.roll(theta, 492)  # the share of 7 is that of 499
+    assert model.log_likelihood(told[1:], theta=swapped) > second + 10
+    assert model.log_likelihood(told[:1], theta=swapped) < first - 10
+
+
+@pytest.mark.parametrize("mechanism", DAILY[:2], ids=repr)
+def test_the_client_has_the_joint_law_of_the_model(mechanism):
+    # Two reports of one category among 2: chi-square of 16 cells, a false alarm once in 10^6; so simulated ones.
+    two, n = type(mechanism)(*mechanism._levels, 2, mechanism.variant), 200_000
+    cells = np.array(list(itertools.product(itertools.product((0, 1), repeat=2), repeat=2)), dtype=np.uint8)
+    model = ldp.HistogramModel(two, data="repeated")
+    expected = n * np.exp([model.log_likelihood(cell[None], theta=[0.0, 1.0]) for cell in cells])
+    kept = two.memoize(np.ones(n, dtype=int), insecure_seed=3)
+    told = np.stack([two.report(kept, insecure_seed=day).values for day in (4, 5)], axis=1)
+    for reports in (told, noisy_reports(two.noise, np.ones(n, dtype=int), 2, np.random.default_rng(1))):
+        counts = np.bincount(reports.reshape(n, 4) @ [8, 4, 2, 1], minlength=16)
+        assert stats.chisquare(counts, expected).pvalue > 1e-6
+
+
+def test_repeated_reports_are_calibrated():
+    for mechanism in (DAILY[0], DAILY[2], privacy.UnaryEncoding(0.5, 3), privacy.LocalHashing(0.7, 3)):
+        model = ldp.HistogramModel(mechanism, data="repeated", n_chains=1, n_draws=200, n_warmup=100)
+        found = ldp.calibration(model, n_repeats=40, n=300, rng=1)
+        assert found.passed, (model, found.distances, found.limit)
+
+
+def test_copies_of_permanent_rows_that_are_taken_as_independent_are_not_calibrated():
+    class Independent(ldp.HistogramModel):
+        """Forgets that reports are copies of one row."""
+
+        def fit(self, released, y=None, **given):
+            law = self.mechanism.noise
+            return super().fit(released, mechanism=privacy.noise.UnaryEncodingNoise(3, law.one, law.zero))
+
+    Independent._simulated_reports = 12
+    model = Independent(
+        privacy.MemoizedUnaryEncoding(1.9, 2.0, 3), data="repeated", n_chains=1, n_draws=200, n_warmup=100
+    )
+    assert not ldp.calibration(model, n_repeats=40, n=300, rng=1).passed
+
+
+def test_more_reports_never_widen_the_posterior_on_average():
+    # The expected variance falls with what is known: by more than 6 standard errors here, over 12 simulated samples.
+    sds, rng = {1: [], 4: []}, np.random.default_rng(5)
+    for _ in range(12):
+        told = noisy_reports(DAILY[0].noise, rng.choice(3, 300, p=[0.5, 0.3, 0.2]), 4, rng)
+        for reports, found in sds.items():
+            model = ldp.HistogramModel(DAILY[0], data="repeated", n_chains=1, random_state=0, n_draws=400)
+            found.append(model.fit(told[:, :reports]).posterior_sd_["theta"].mean())
+    less = np.array(sds[1]) - sds[4]
+    assert less.mean() > 6 * less.std(ddof=1) / np.sqrt(12)
+
+
+@pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
+@pytest.mark.parametrize("mechanism", [DAILY[0], AGAIN[0], AGAIN[4]], ids=repr)
+def test_summaries_add_and_save_and_fit_as_the_whole(mechanism, tmp_path):
+    told = noisy_reports(mechanism.noise, X, 3, np.random.default_rng(1))
+    model = ldp.HistogramModel(mechanism, data="repeated", **SHORT)
+    whole = model.summarize(told)
+    assert model.summarize(told[:200]) + model.summarize(told[200:]) == whole
+    assert whole.n == len(X)
+    assert whole.is_protected
+    whole.save(tmp_path / "sum.npz")
+    assert ldp.Summary.load(tmp_path / "sum.npz") == whole
+    fitted = model.fit(told)
+    model.save(tmp_path / "model.npz")
+    back = ldp.HistogramModel.load(tmp_path / "model.npz")
+    assert np.array_equal(back.draws_["theta"], fitted.draws_["theta"])
+    assert back.data == "repeated"
+    each = fitted.log_likelihoods(told)
+    assert each.shape == (1, 50, len(X))
+    first = {"theta": fitted.draws_["theta"][0, 0]}
+    assert each[0, 0].sum() == pytest.approx(model.log_likelihood(told, **first), rel=1e-12)
+    draws = fitted.draws_["theta"]
+    assert np.array_equal(model.fit(whole).draws_["theta"], draws)
+    other = ldp.HistogramModel(mechanism, **SHORT).summarize(mechanism.release(X, insecure_seed=2))
+    assert (whole + other).n == 2 * len(X)  # users who reported once beside those who did so again and again
+    assert model.fit(whole + other).posterior_mean_["theta"].shape == (mechanism.categories,)
+
+
+@pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
+def test_groups_have_shares_of_their_own_and_labels_come_back():
+    mechanism = privacy.MemoizedUnaryEncoding(1.0, 2.0, ["tea", "coffee", "mate"])
+    kept = {town: mechanism.memoize(["tea", "mate"] * 20, insecure_seed=i) for i, town in enumerate(("A", "B"))}
+    days = {town: [mechanism.report(rows, insecure_seed=day) for day in (3, 4)] for town, rows in kept.items()}
+    model = ldp.HistogramModel(data="repeated", **SHORT).fit(days)
+    assert model.posterior_mean_["theta"].shape == (2, 3)
+    one = ldp.HistogramModel(data="repeated", **SHORT).fit(days["A"])
+    assert list(one.summary()) == ["theta[tea]", "theta[coffee]", "theta[mate]"]
+
+
+def test_estimates_have_the_greatest_joint_likelihood():
+    told = noisy_reports(DAILY[0].noise, X, 3, np.random.default_rng(1))
+    best = ldp.estimate_frequencies(told, "likelihood", data="repeated", mechanism=DAILY[0], tolerance=1e-6)
+    model = ldp.HistogramModel(DAILY[0], data="repeated")
+    top, slope = model.log_likelihood(told, theta=best, gradient=True)
+    assert slope["theta"].max() - best @ slope["theta"] <= 1e-6
+    for other in np.random.default_rng(2).dirichlet(np.ones(3), 50):
+        assert model.log_likelihood(told, theta=other) <= top + 1e-6
+    unbiased = ldp.estimate_frequencies(told, "unbiased", data="repeated", mechanism=DAILY[0])
+    assert unbiased == pytest.approx(DAILY[0].estimate(told), abs=1e-12)
+
+
+def test_the_threshold_of_several_reports_is_that_of_permanent_rows():
+    # 400 samples without category 2: above the threshold of its one false alarm in 2 k = 6 a binomial number of them.
+    mechanism, rng = privacy.MemoizedUnaryEncoding(1.9, 2.0, 3), np.random.default_rng(1)
+    above = [0, 0]
+    for _ in range(400):
+        told = noisy_reports(mechanism.noise, rng.choice(2, 400), 10, rng)
+        how = {"mechanism": mechanism, "significance": 0.5}
+        above[0] += ldp.estimate_frequencies(told, "base-cut", **how)[2] > 0
+        above[1] += ldp.estimate_frequencies(told.reshape(-1, 3), "base-cut", **how)[2] > 0  # as of 4000 users
+    assert stats.binomtest(above[0], 400, 1 / 6).pvalue > 1e-6
+    assert stats.binomtest(above[1], 400, 1 / 6).pvalue < 1e-6
+
+
+def test_what_are_no_repeated_reports_is_refused():
+    daily, model = DAILY[0], ldp.HistogramModel(data="repeated")
+    first = daily.release([0, 1, 2], insecure_seed=1)
+    for call, kind, words in [
+        (lambda: model.fit([first, first[:2]]), ValueError, "same users throughout, got 3 and 2"),
+        (lambda: model.fit([first, [[0, 1, 0]]]), TypeError, "a list of releases alone"),
+        (lambda: model.fit([first.values, first.values], mechanism=daily), TypeError, r"np\.stack"),
+        (lambda: model.fit([[0, 1, 2]]), ValueError, "`mechanism` must be given"),
+        (lambda: model.fit(first, counts=[1, 1, 1]), TypeError, "`counts` and `n` must be None"),
+        (lambda: model.fit(np.zeros((2, 1, 1, 3), int), mechanism=daily), ValueError, r"\(n, reports, \.\.\.\)"),
+        (lambda: model.fit(np.zeros((2, 0, 3), int), mechanism=daily), ValueError, r"\(n, reports, \.\.\.\)"),
+        (lambda: model.fit(np.zeros((2, 2, 4), int), mechanism=daily), ValueError, "last axis of length 3"),
+        (lambda: model.fit([[0, 1, 2, 3]], mechanism=AGAIN[4]), ValueError, "last axis of length 2"),
+        (lambda: model.fit([first, AGAIN[2].release([0, 1, 2])]), ValueError, "same categories throughout"),
+        (lambda: ldp.HistogramModel().fit(np.zeros((2, 2, 3), int), mechanism=daily), ValueError, 'data="repeated"'),
+        (lambda: ldp.estimate_frequencies(first, data="counts"), ValueError, "`data` must be"),
+    ]:
+        with pytest.raises(kind, match=words):
+            call()
+
+
+def test_laws_and_tallies_that_no_users_have_are_refused():
+    whole = ldp.HistogramModel(data="repeated").summarize(DAILY[0].release([0, 1, 2], insecure_seed=1))
+    part = whole.parts[0]
+    part.check()
+    for changed in (
+        {"laws": (("kept", 1, 0.2, 0.5, 0.1),)},
+        {"laws": (("kept", 1, 0.5, 0.2, 0.6),)},
+        {"laws": (("kept", 0, 0.5, 0.2, 0.1),)},
+        {"laws": (("copied", 1, 0.5, 0.2),)},
+        {"laws": (("supports", 1, 0.5, -1.0),)},
+        {"laws": ()},
+        {"rows": part.rows + np.uint16(1)},
+        {"rows": part.rows[::-1]},
+        {"weights": -part.weights},
+    ):
+        with pytest.raises(ValueError, match=r"no users have|none that reports have"):
+            type(part)(**(vars(part) | changed)).check()
+
+
+@pytest.mark.parametrize(("name", "variant"), [("L_SUE", "symmetric"), ("L_OSUE", "optimal")])
+def test_one_report_is_estimated_as_by_multi_freq_ldpy(name, variant):
+    module = pytest.importorskip(f"multi_freq_ldpy.long_freq_est.{name}")
+    mechanism = privacy.MemoizedUnaryEncoding(1.0, 2.0, 3, variant)
+    release = mechanism.report(mechanism.memoize(X, insecure_seed=1), insecure_seed=2)
+    aggregate = getattr(module, f"{name}_Aggregator_MI")  # sets what is negative to 0 and multiplies
+    theirs = aggregate(release.values.astype(float), 2.0, 1.0)
+    assert ldp.estimate_frequencies(release, "norm-mul") == pytest.approx(theirs, abs=1e-9)
