@@ -1,5 +1,7 @@
 """Channels of mechanisms, of data frames and sparse arrays; their product as an operator, their picture and table."""
 
+import itertools
+from collections import Counter
 from fractions import Fraction
 
 import matplotlib
@@ -11,6 +13,7 @@ import scipy.sparse
 from quincunx import privacy
 from quincunx.graphs import complete, path
 from quincunx.leakage import Channel, geometric_channel, randomized_response
+from quincunx.privacy._affine_hashes import support_counts
 
 matplotlib.use("agg")
 
@@ -63,6 +66,44 @@ def test_rows_are_the_frequencies_of_releases_and_the_level_is_the_guarantees(me
         assert (np.abs(shares - row) <= 5.5 * np.sqrt(row * (1 - row) / n) + 5 / n).all()
 
 
+@pytest.mark.parametrize("k", range(2, 7))
+@pytest.mark.parametrize("prime", [7, 13, 31])
+def test_supports_of_hash_functions_are_counted_as_by_listing_the_family(prime, k):
+    for buckets in (2, 3, 4, 6, 9):
+        found = Counter()
+        for a, b in itertools.product(range(prime), repeat=2):
+            hashes = [(a * i + b) % prime % buckets for i in range(k)]
+            found.update(sum(1 << i for i in range(k) if hashes[i] == value) for value in range(buckets))
+        assert support_counts(k, buckets, prime) == dict(sorted(found.items()))
+
+
+@pytest.mark.parametrize("mechanism", [privacy.LocalHashing(0.7, 3), privacy.LocalHashing(2.0, 8)], ids=repr)
+def test_local_hashing_is_the_exact_channel_of_what_its_reports_support(mechanism):
+    k, law = mechanism.categories, mechanism.noise
+    channel = Channel.from_mechanism(mechanism, exact=True)
+    assert all(sum(row) == 1 for row in channel.fractions)
+    assert channel.dp_epsilon(complete(k)) == pytest.approx(mechanism.epsilon, rel=1e-9)
+    np.testing.assert_allclose(Channel.from_mechanism(mechanism).matrix, channel.matrix, rtol=1e-12)
+    # That a report supports the truth, and another category, has the probabilities that estimates go by.
+    sets = np.array(channel.outputs)
+    for x in range(k):
+        supported = [sum(p for p, bit in zip(channel.fractions[x], sets[:, y], strict=True) if bit) for y in range(k)]
+        others = (1 - law.miss) * (1 - law.apart) + law.miss * law.apart / (law.buckets - 1)
+        assert supported == [1 - law.miss if y == x else others for y in range(k)]
+    # 20,000 releases of each input, as above.
+    n, place = 20_000, {output: y for y, output in enumerate(channel.outputs)}
+    for x, row in enumerate(channel.matrix):
+        drawn = law.supports(mechanism.release(np.full(n, x), insecure_seed=5))
+        shares = np.bincount([place[tuple(bits)] for bits in drawn.tolist()], minlength=len(row)) / n
+        assert (np.abs(shares - row) <= 5.5 * np.sqrt(row * (1 - row) / n) + 5 / n).all()
+
+
+def test_hashes_of_three_categories_meet_more_often_than_independent_ones():
+    # 2 h(1) = h(0) + h(2) but for what passes the prime: pairs are uniform, triples are not.
+    meet = support_counts(3, 4, 2**31 - 1)[0b111] / (2**31 - 1) ** 2
+    assert meet == pytest.approx(1 / 8, abs=1e-6)
+
+
 def test_geometric_noise_is_the_geometric_channel_of_its_range():
     channel = Channel.from_mechanism(privacy.GeometricMechanism(3.0, lower=10, upper=13))
     np.testing.assert_allclose(channel.matrix, geometric_channel(4, 1.0).matrix, rtol=1e-12)
@@ -94,6 +135,8 @@ def test_an_exponential_mechanism_has_the_scores_of_its_inputs():
         (1.0, {}, TypeError, "`mechanism` must be"),
         (privacy.GeometricMechanism(1.0, n=2), {}, ValueError, "`mechanism` must have bounds"),
         (privacy.UnaryEncoding(1.0, 17), {}, ValueError, "at most 16 categories"),
+        (privacy.LocalHashing(1.0, 17), {}, ValueError, "at most 16 categories"),
+        (privacy.LocalHashing(7.0, 16), {}, ValueError, "few values for so many categories, got 16 and 1098"),
         (privacy.UnaryEncoding(1.0, 3), {"exact": True}, ValueError, "`exact` must be False"),
         (privacy.RandomizedResponse(1.0), {"scores": [[1.0]]}, TypeError, "`scores` must be given for"),
         (privacy.ExponentialMechanism(1.0, sensitivity=1.0), {}, TypeError, "`scores` must be given for"),

@@ -147,16 +147,18 @@ class Channel(Measures, Levels):
         Parameters
         ----------
         mechanism : RandomizedResponse or another with finitely many outputs
-            Also `GeneralizedRandomizedResponse`, `UnaryEncoding`, `SubsetSelection`, `HadamardResponse`,
-            `ExponentialMechanism`, and `GeometricMechanism` with bounds. The outputs of unary encoding and subset
-            selection are tuples of bits, for at most 16 categories. The inputs of a `GeometricMechanism` are the
-            numbers between its bounds; an output beyond a bound tells what the bound tells, and is counted there.
+            Also `GeneralizedRandomizedResponse`, `UnaryEncoding`, `SubsetSelection`, `LocalHashing`,
+            `HadamardResponse`, `ExponentialMechanism`, and `GeometricMechanism` with bounds. The outputs of unary
+            encoding and subset selection are tuples of bits, for at most 16 categories; so are those of local hashing,
+            where all functions and values that support the same categories are one output. The inputs of a
+            `GeometricMechanism` are the numbers between its bounds; an output beyond a bound tells what the bound
+            tells, and is counted there.
         scores : array_like of float, shape (n_inputs, n_outputs), optional
             For an `ExponentialMechanism`: the scores of all outputs for each input.
         inputs, outputs : sequence of hashable, optional
             Other names for the rows and columns.
         exact : bool
-            For the two randomized responses: keep the fractions that the mechanism draws by.
+            For the two randomized responses and local hashing: keep the fractions that the mechanism draws by.
 
         Returns
         -------

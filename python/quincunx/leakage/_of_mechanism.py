@@ -3,7 +3,8 @@
 Randomized responses and the exponential mechanism have finitely many outputs. Two-sided geometric noise on a..b has
 not, but all outputs at or below a tell the same: for inputs x, y in a..b the ratio P(z | x) / P(z | y) = alpha^(x - y)
 for all z <= a. So they are one output here, ``a``, with probability alpha^(x - a) / (1 + alpha), and likewise all at or
-above b; no leakage and no privacy level is changed by that.
+above b; no leakage and no privacy level is changed by that. So are all functions and values of local hashing that
+support the same categories, which are counted over the whole family of functions.
 """
 
 import itertools
@@ -15,10 +16,14 @@ import numpy.typing as npt
 
 from quincunx._types import Floats
 from quincunx.privacy import noise as laws
+from quincunx.privacy._affine_hashes import cells, support_counts
 from quincunx.privacy._law import CategoricalNoise
+from quincunx.privacy._supports import PRIME
 
 #: Unary encoding of k categories has 2^k outputs, of which subsets are a part.
 _MOST_BITS = 16
+#: Pieces of a family of hash functions that are counted at most: a few seconds.
+_MOST_CELLS = 2**18
 
 Rows = tuple[Floats | list[list[Fraction]], Sequence[Hashable], Sequence[Hashable]]
 
@@ -30,6 +35,8 @@ def rows_of(mechanism: object, scores: npt.ArrayLike | None, exact: bool) -> Row
         raise TypeError("`scores` must be given for an ExponentialMechanism, and for nothing else")
     if isinstance(law, (laws.RandomizedResponseNoise, laws.GeneralizedRandomizedResponseNoise)):
         return _response(law, exact)
+    if isinstance(law, laws.LocalHashingNoise):
+        return _hashing(law, exact)
     if exact:
         name = type(mechanism).__name__
         raise ValueError(f"`exact` must be False for a {name}, whose matrix is made of floating-point numbers")
@@ -45,7 +52,8 @@ def rows_of(mechanism: object, scores: npt.ArrayLike | None, exact: bool) -> Row
         return _exponential(law, scores)
     raise TypeError(
         "`mechanism` must be a RandomizedResponse, GeneralizedRandomizedResponse, UnaryEncoding, SubsetSelection, "
-        f"HadamardResponse, ExponentialMechanism or GeometricMechanism with bounds, got {type(mechanism).__name__}"
+        "LocalHashing, HadamardResponse, ExponentialMechanism or GeometricMechanism with bounds, got "
+        f"{type(mechanism).__name__}"
     )
 
 
@@ -67,13 +75,31 @@ def _names(law: CategoricalNoise) -> Sequence[Hashable]:
 def _of_bits(law: laws.UnaryEncodingNoise | laws.SubsetSelectionNoise) -> Rows:
     names = _names(law)
     k = len(names)
-    if k > _MOST_BITS:
-        raise ValueError(f"`mechanism` must have at most {_MOST_BITS} categories, as it has 2**k outputs, got {k}")
+    _few(k)
     size = law.size if isinstance(law, laws.SubsetSelectionNoise) else None
     outputs = [row for row in itertools.product((0, 1), repeat=k) if size in (None, sum(row))]
     bits = np.array(outputs)
     matrix = np.stack([np.exp(law.log_likelihood(bits, np.full(len(bits), x))) for x in names])
     return matrix, names, outputs
+
+
+def _hashing(law: laws.LocalHashingNoise, exact: bool) -> Rows:
+    names = _names(law)
+    k, g = len(names), law.buckets
+    _few(k)
+    if (size := cells(k, g)) > _MOST_CELLS:
+        raise ValueError(f"`mechanism` must have few values for so many categories, got {k} and {g}: {size} steps")
+    counts = support_counts(k, g, PRIME)
+    # Of one function the value of the category, or each other.
+    hit, miss = (1 - law.miss) / PRIME**2, law.miss / ((g - 1) * PRIME**2)
+    rows = [[number * (hit if support >> x & 1 else miss) for support, number in counts.items()] for x in range(k)]
+    outputs = [tuple(support >> x & 1 for x in range(k)) for support in counts]
+    return rows if exact else np.array(rows, dtype=np.float64), names, outputs
+
+
+def _few(k: int) -> None:
+    if k > _MOST_BITS:
+        raise ValueError(f"`mechanism` must have at most {_MOST_BITS} categories, as it has 2**k outputs, got {k}")
 
 
 def _geometric(law: laws.GeometricNoise) -> Rows:
