@@ -18,6 +18,7 @@ pub mod matrix;
 pub mod mixture;
 pub mod nuts;
 pub mod parameters;
+mod pooling;
 pub mod population;
 pub mod posterior;
 pub mod quadrature;

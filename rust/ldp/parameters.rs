@@ -57,6 +57,15 @@ impl ScalarPrior {
         }
     }
 
+    /// The scale on which the law of a positive number falls exponentially or faster, if it does: a wall in its logarithm.
+    pub(super) fn wall(&self) -> Option<f64> {
+        match *self {
+            ScalarPrior::Normal { sd, .. } | ScalarPrior::HalfNormal { sd } => Some(sd),
+            ScalarPrior::Gamma { shape, rate } => Some(shape.sqrt() / rate),
+            ScalarPrior::Beta { .. } | ScalarPrior::LogNormal { .. } => None,
+        }
+    }
+
     /// A typical value.
     fn typical(&self) -> f64 {
         match *self {

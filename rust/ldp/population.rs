@@ -70,13 +70,13 @@ pub(super) fn pull_numbers(
 }
 
 /// One stick's Beta law in the coordinate z, but for what depends on z.
-struct Stick {
-    a: f64,
-    b: f64,
-    place: f64,
-    scale: f64,
+pub(super) struct Stick {
+    pub a: f64,
+    pub b: f64,
+    pub place: f64,
+    pub scale: f64,
     /// The derivatives of the scale in a and b.
-    bends: [f64; 2],
+    pub bends: [f64; 2],
 }
 
 impl Stick {
@@ -95,8 +95,9 @@ impl Stick {
 }
 
 /// The sticks of a law kappa pi, the first share's first.
-fn sticks(mean: &[f64], strength: f64) -> impl ExactSizeIterator<Item = Stick> + DoubleEndedIterator + '_ {
-    (0..mean.len() - 1).map(move |j| Stick::new(strength * mean[j], strength * mean[j + 1..].iter().sum::<f64>()))
+pub(super) fn sticks(mean: &[f64], strength: f64) -> impl ExactSizeIterator<Item = Stick> + DoubleEndedIterator + '_ {
+    (0..mean.len().saturating_sub(1))
+        .map(move |j| Stick::new(strength * mean[j], strength * mean[j + 1..].iter().sum::<f64>()))
 }
 
 /// Writes pi, kappa and the shares of each group.

@@ -85,24 +85,47 @@ impl Posterior {
     }
 
     /// The log density; where a gradient is given it is overwritten. What is not a number counts as impossible.
-    pub fn log_density(&mut self, u: &[f64], mut gradient: Option<&mut [f64]>) -> f64 {
-        let mut natural = std::mem::take(&mut self.natural);
+    pub fn log_density(&mut self, u: &[f64], gradient: Option<&mut [f64]>) -> f64 {
+        let (mut natural, mut slope) = (std::mem::take(&mut self.natural), std::mem::take(&mut self.slope));
         self.natural(u, &mut natural);
         let wanted = gradient.is_some();
-        let mut value = self.likelihood.value(&natural, wanted.then_some(&mut self.slope[..]));
-        if let Some(gradient) = gradient.as_deref_mut() {
+        let mut value = self.likelihood.value(&natural, wanted.then_some(&mut slope[..]));
+        value += self.pull(u, &natural, gradient.map(|gradient| (&slope[..], gradient)));
+        (self.natural, self.slope) = (natural, slope);
+        if value.is_nan() { f64::NEG_INFINITY } else { value }
+    }
+
+    /// Writes the derivatives of the log-likelihood alone.
+    pub(crate) fn likelihood_slope(&mut self, u: &[f64], gradient: &mut [f64]) {
+        let (mut natural, mut slope) = (std::mem::take(&mut self.natural), std::mem::take(&mut self.slope));
+        self.natural(u, &mut natural);
+        self.likelihood.value(&natural, Some(&mut slope));
+        // What is pulled back is linear in the likelihood's slope, beside the slope of the priors.
+        let mut priors = vec![0.0; u.len()];
+        self.pull(u, &natural, Some((&slope, gradient)));
+        slope.fill(0.0);
+        self.pull(u, &natural, Some((&slope, &mut priors)));
+        gradient.iter_mut().zip(&priors).for_each(|(both, priors)| *both -= priors);
+        (self.natural, self.slope) = (natural, slope);
+    }
+
+    /// The log density of priors and changes of variables; overwrites the gradient with the derivatives of it and of the
+    /// likelihood, whose natural derivatives come first.
+    fn pull(&mut self, u: &[f64], natural: &[f64], mut slope_and_gradient: Option<(&[f64], &mut [f64])>) -> f64 {
+        if let Some((_, gradient)) = &mut slope_and_gradient {
             gradient.fill(0.0);
         }
-        let (mut from, mut to, mut scratch) = (0, 0, &mut self.scratch[..]);
+        let (mut from, mut to, mut scratch, mut value) = (0, 0, &mut self.scratch[..], 0.0);
         for block in &self.blocks {
             let (n, m) = (block.coordinates(), block.naturals());
             let (own, rest) = scratch.split_at_mut(block.scratch());
-            let pair = gradient.as_deref_mut().map(|gradient| (&self.slope[to..to + m], &mut gradient[from..from + n]));
+            let pair = slope_and_gradient
+                .as_mut()
+                .map(|(slope, gradient)| (&slope[to..to + m], &mut gradient[from..from + n]));
             value += block.pull(&u[from..from + n], &natural[to..to + m], pair, own);
             (from, to, scratch) = (from + n, to + m, rest);
         }
-        self.natural = natural;
-        if value.is_nan() { f64::NEG_INFINITY } else { value }
+        value
     }
 
     /// The natural values of rows of coordinates.

@@ -56,10 +56,31 @@ pub(super) fn softmax(u: &[f64], out: &mut [f64]) {
 
 /// `V' y`.
 pub(super) fn helmert_transposed(y: &[f64], u: &mut [f64]) {
+    u[..y.len() - 1].fill(0.0);
+    add_helmert_transposed(y, u);
+}
+
+/// Adds `V' y`.
+pub(super) fn add_helmert_transposed(y: &[f64], u: &mut [f64]) {
     let mut before = y[0];
     for j in 1..y.len() {
         let m = j as f64;
-        u[j - 1] = (before - m * y[j]) / (m * (m + 1.0)).sqrt();
+        u[j - 1] += (before - m * y[j]) / (m * (m + 1.0)).sqrt();
         before += y[j];
     }
+}
+
+/// `ln ln(1 + e^t)`, its derivative, and the derivative of the logarithm of that: a coordinate of positive numbers, a
+/// logarithm on the left and the number itself on the right.
+pub(super) fn soft_log(t: f64) -> (f64, [f64; 2]) {
+    let e = (-t.abs()).exp();
+    let (rise, share) = if t > 0.0 { (t + e.ln_1p(), 1.0 / (1.0 + e)) } else { (e.ln_1p(), e / (1.0 + e)) };
+    let (log_rise, slope) = if t < -40.0 { (t, 1.0) } else { (rise.ln(), share / rise) };
+    (log_rise, [slope, (1.0 - share) - slope])
+}
+
+/// The t of `ln(1 + e^t)`.
+pub(super) fn soft_back(rise: f64) -> f64 {
+    let rise = rise.max(1e-300);
+    rise + (-(-rise).exp_m1()).ln()
 }

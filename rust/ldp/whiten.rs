@@ -4,15 +4,16 @@
 //! The mode is found by the method of Broyden, Fletcher, Goldfarb and Shanno, the curvature by central differences of the
 //! gradient, F = Q diag(l^-1/2) from its eigenvectors; a direction with hardly any curvature keeps its unit.
 //!
-//! The warp w leaves all parameters as they are but shares theta on the simplex. A share that the data only bound from above
+//! The warp w leaves all parameters as they are but shares theta on the simplex and groups with a common law. A share that the data only bound from above
 //! has a posterior with an edge at 0, so that its logarithm is steep on one side and flat on the other. Against the largest
 //! share, theta_j / theta_r = c_j ln(1 + e^t_j), with c_j the standard deviation of the ratio: a normal law on the right, an
-//! exponential tail on the left, both of unit scale.
+//! exponential tail on the left, both of unit scale. Groups with a common law are warped by [`super::pooling`].
 //!
 //! Source: J. Nocedal, S. Wright (2006), Numerical optimization, algorithm 6.1.
 
 use super::matrix::{dot, eigen};
-use super::simplex::{helmert, helmert_transposed};
+use super::pooling::{Numbers, Shares};
+use super::simplex::{helmert, helmert_transposed, soft_back, soft_log};
 use super::{Posterior, PriorBlock};
 use crate::Result;
 use crate::monitor::Progress;
@@ -43,32 +44,22 @@ impl Whitening {
     /// [`crate::Error::Interrupted`]. Where the density is not finite the coordinates stay as they are.
     pub fn new(posterior: &mut Posterior, progress: &Progress) -> Result<Self> {
         let mut mode = posterior.start();
-        let mut density = |u: &[f64], gradient: &mut [f64]| posterior.log_density(u, Some(gradient));
-        climb(&mut density, &mut mode, progress)?;
-        let simplexes = |block: &PriorBlock| matches!(block, PriorBlock::Simplex { .. });
-        let mut warps = Vec::new();
-        if posterior.blocks().iter().any(simplexes) {
-            let mut density = |u: &[f64], gradient: &mut [f64]| posterior.log_density(u, Some(gradient));
-            let (factor, _) = scales(&mut density, &mode, progress)?;
-            let mut start = 0;
-            for block in posterior.blocks() {
-                let end = start + block.coordinates();
-                if simplexes(block) {
-                    warps.push(Warp::new(start, &mut mode, &factor, block.naturals()));
-                }
-                start = end;
+        let mut warps: Vec<Warp> = Vec::new();
+        let grouped = |block: &PriorBlock| matches!(block, PriorBlock::Numbers { .. } | PriorBlock::Shares { .. });
+        let groups = posterior.blocks().iter().any(grouped);
+        // Those of groups are made where the mode seems to be, and again where it is found by their help.
+        for _ in 0..if groups { 2 } else { 1 } {
+            ascend(posterior, &mut warps, &mut mode, progress)?;
+            for warp in &mut warps {
+                warp.place(&mut mode);
             }
+            warps = Warp::all(posterior, &mode, progress)?;
+            warps.iter_mut().for_each(|warp| warp.back(&mut mode));
         }
+        ascend(posterior, &mut warps, &mut mode, progress)?;
         let mut u = mode.clone();
-        let mut warped = |t: &[f64], gradient: &mut [f64]| {
-            u.copy_from_slice(t);
-            let stretch: f64 = warps.iter_mut().map(|warp| warp.place(&mut u)).sum();
-            let value = posterior.log_density(&u, Some(gradient));
-            warps.iter_mut().for_each(|warp| warp.pull(gradient));
-            value + stretch
-        };
-        climb(&mut warped, &mut mode, progress)?;
-        let (factor, squares) = scales(&mut warped, &mode, progress)?;
+        let mut density = |t: &[f64], gradient: &mut [f64]| warped(posterior, &mut warps, t, &mut u, gradient);
+        let (factor, squares) = scales(&mut density, &mode, progress)?;
         Ok(Self { centre: mode, factor, squares, warps })
     }
 
@@ -103,9 +94,77 @@ impl Whitening {
     }
 }
 
+/// A change of the coordinates of one block.
+#[derive(Clone, Debug)]
+enum Warp {
+    Simplex(SimplexWarp),
+    Numbers(Numbers),
+    Shares(Shares),
+}
+
+impl Warp {
+    /// The warps of all blocks that have one, from a point near the mode.
+    fn all(posterior: &mut Posterior, mode: &[f64], progress: &Progress) -> Result<Vec<Self>> {
+        let (mut found, mut start, mut known) = (Vec::new(), 0, None);
+        for block in posterior.blocks().to_vec() {
+            match &block {
+                PriorBlock::Simplex { .. } => {
+                    let factor = match known.take() {
+                        Some(factor) => factor,
+                        None => {
+                            let mut density =
+                                |u: &[f64], gradient: &mut [f64]| posterior.log_density(u, Some(gradient));
+                            scales(&mut density, mode, progress)?.0
+                        }
+                    };
+                    found.push(Self::Simplex(SimplexWarp::new(start, mode, &factor, block.naturals())));
+                    known = Some(factor);
+                }
+                PriorBlock::Numbers { centre, spread, size, .. } => {
+                    found.push(Self::Numbers(Numbers::new(posterior, start, mode, *size, [*centre, *spread])));
+                }
+                PriorBlock::Shares { concentration, strength, size } => {
+                    let categories = concentration.len();
+                    found.push(Self::Shares(Shares::new(posterior, start, mode, *size, categories, *strength)));
+                }
+                _ => {}
+            }
+            start += block.coordinates();
+        }
+        Ok(found)
+    }
+
+    /// Replaces t by u; the logarithm of the stretch.
+    fn place(&mut self, coordinates: &mut [f64]) -> f64 {
+        match self {
+            Self::Simplex(warp) => warp.place(coordinates),
+            Self::Numbers(warp) => warp.place(coordinates),
+            Self::Shares(warp) => warp.place(coordinates),
+        }
+    }
+
+    /// Replaces a gradient in u by that in t, with that of the stretch.
+    fn pull(&mut self, gradient: &mut [f64]) {
+        match self {
+            Self::Simplex(warp) => warp.pull(gradient),
+            Self::Numbers(warp) => warp.pull(gradient),
+            Self::Shares(warp) => warp.pull(gradient),
+        }
+    }
+
+    /// Replaces u by t.
+    fn back(&mut self, coordinates: &mut [f64]) {
+        match self {
+            Self::Simplex(warp) => warp.back(coordinates),
+            Self::Numbers(warp) => warp.back(coordinates),
+            Self::Shares(warp) => warp.back(coordinates),
+        }
+    }
+}
+
 /// The warp of the coordinates of one simplex.
 #[derive(Clone, Debug)]
-struct Warp {
+struct SimplexWarp {
     start: usize,
     /// The category that the others are compared with.
     reference: usize,
@@ -116,9 +175,9 @@ struct Warp {
     scratch: Vec<f64>,
 }
 
-impl Warp {
-    /// From the mode and the scales of all coordinates; the mode's own are warped.
-    fn new(start: usize, mode: &mut [f64], factor: &[f64], categories: usize) -> Self {
+impl SimplexWarp {
+    /// From the mode and the scales of all coordinates.
+    fn new(start: usize, mode: &[f64], factor: &[f64], categories: usize) -> Self {
         let (d, free) = (mode.len(), categories - 1);
         let mut logs = vec![0.0; categories];
         helmert(&mode[start..start + free], &mut logs);
@@ -135,9 +194,7 @@ impl Warp {
         }
         let ratio = |k: usize| (logs[k] - logs[reference]).exp();
         let scales = (0..categories).map(|k| (ratio(k) * variances[k].sqrt().clamp(1e-8, 1.0)).max(1e-300)).collect();
-        let mut warp = Self { start, reference, scales, slopes: vec![[0.0; 2]; categories], scratch: logs };
-        warp.back(mode);
-        warp
+        Self { start, reference, scales, slopes: vec![[0.0; 2]; categories], scratch: logs }
     }
 
     /// Replaces t by u; the logarithm of the stretch.
@@ -152,12 +209,10 @@ impl Warp {
             }
             let t = own[at];
             at += 1;
-            let e = (-t.abs()).exp();
-            let (rise, share) = if t > 0.0 { (t + e.ln_1p(), 1.0 / (1.0 + e)) } else { (e.ln_1p(), e / (1.0 + e)) };
-            let (log_rise, slope) = if t < -40.0 { (t, 1.0) } else { (rise.ln(), share / rise) };
+            let (log_rise, slopes) = soft_log(t);
             *log = self.scales[k].ln() + log_rise;
-            self.slopes[k] = [slope, (1.0 - share) - slope];
-            stretch += slope.ln();
+            self.slopes[k] = slopes;
+            stretch += slopes[0].ln();
         }
         helmert_transposed(&self.scratch, own);
         stretch
@@ -180,8 +235,7 @@ impl Warp {
         helmert(own, &mut self.scratch);
         let others = (0..self.scales.len()).filter(|&k| k != self.reference);
         for (t, k) in own.iter_mut().zip(others) {
-            let rise = ((self.scratch[k] - self.scratch[self.reference]).exp() / self.scales[k]).max(1e-300);
-            *t = rise + (-(-rise).exp_m1()).ln();
+            *t = soft_back((self.scratch[k] - self.scratch[self.reference]).exp() / self.scales[k]);
         }
     }
 }
@@ -220,6 +274,21 @@ fn scales(function: &mut Objective<'_>, at: &[f64], progress: &Progress) -> Resu
         row.iter_mut().zip(&squares).for_each(|(entry, square)| *entry *= square.sqrt());
     }
     Ok((factor, squares))
+}
+
+/// The density of a posterior in warped coordinates, with its gradient; `u` is scratch.
+fn warped(posterior: &mut Posterior, warps: &mut [Warp], t: &[f64], u: &mut [f64], gradient: &mut [f64]) -> f64 {
+    u.copy_from_slice(t);
+    let stretch: f64 = warps.iter_mut().map(|warp| warp.place(u)).sum();
+    let value = posterior.log_density(u, Some(gradient));
+    warps.iter_mut().for_each(|warp| warp.pull(gradient));
+    value + stretch
+}
+
+/// Climbs to a mode in warped coordinates.
+fn ascend(posterior: &mut Posterior, warps: &mut [Warp], mode: &mut Vec<f64>, progress: &Progress) -> Result<()> {
+    let mut u = mode.clone();
+    climb(&mut |t, gradient| warped(posterior, warps, t, &mut u, gradient), mode, progress)
 }
 
 /// Climbs to a mode, as far as it goes.

@@ -222,8 +222,9 @@ class GaussianModel(ScalarModel):
     towards ``mu_mean`` the more the less its group says. ``priors`` then has ``mu_mean``, by default that of ``mu``,
     and ``mu_sd``, HalfNormal(half the width). Of the models of one parameter the logarithm of a rate or the logit of a
     probability has the normal law: ``log_rate_mean`` and ``logit_probability_mean``, by default Normal(0, 1), with
-    ``log_rate_sd`` and ``logit_probability_sd``, HalfNormal(1). Coordinates are not centred, so that no funnel hinders
-    the sampler; with thousands of users in each group the law itself mixes slowest, and wants more `n_draws`.
+    ``log_rate_sd`` and ``logit_probability_sd``, HalfNormal(1). Chains move each group between coordinates that are
+    centred and that are not, by what its users say of it and by the spread [2]_: no funnel hinders them, with few users
+    in each group or many.
 
     With Laplace noise all users beyond the bounds cost one evaluation, and those between are replaced by Chebyshev
     nodes; with Gaussian noise all are. So a gradient costs the same for any number of users.
@@ -232,6 +233,8 @@ class GaussianModel(ScalarModel):
     ----------
     .. [1] T. Kulkarni, J. Jälkö, S. Kaski and A. Honkela (2021), Locally differentially private Bayesian
        inference, section 5 for hybrid and hierarchical populations.
+    .. [2] O. Papaspiliopoulos, G. Roberts and M. Sköld (2007), A general framework for the parametrization of
+       hierarchical models, Statistical Science 22.
 
     Examples
     --------
