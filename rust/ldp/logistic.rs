@@ -4,7 +4,8 @@
 //! v = theta'S theta - theta'S b, so that P(y = 1 | z) = E(m, v), the logistic-normal integral; an answer kept with
 //! probability p has P(1) = 1 - p + (2p - 1) E. The variance is the same for all users: ln P is tabulated in m once per call,
 //! with its first two derivatives, and E_v = E_mm / 2 (heat equation). The trapezoid rule of the table has its points on the
-//! table's own grid, so that one sweep of sigmoids serves all entries.
+//! table's own grid, so that one sweep of sigmoids serves all entries. Of a large v the sigmoid is nearly a step: then, with
+//! s a logistic variate and z = m / sqrt(v), E = E_s Phi(z - s / sqrt(v)) is expanded in the moments of s.
 //!
 //! Moments: with a = S theta, v = theta.a, g = tanh(t/2), k_n = E g^(n)(t) for t ~ N(0, v), the sum of (y x, x x'), y = -1 or
 //! 1, has mean N (k1 a, S) and per-user covariances S - k1^2 a a', k1 (S_ik a_j + S_jk a_i) + k3 a_i a_j a_k and
@@ -20,6 +21,7 @@ use super::matrix::{
     multiply_transposed, solve_lower, solve_upper,
 };
 use crate::numeric::dispatch::{at_level, level};
+use crate::numeric::special::normal::{cdf, density};
 use crate::{Error, Result};
 use std::f64::consts::{PI, TAU};
 use std::sync::{Arc, LazyLock};
@@ -29,6 +31,13 @@ use std::sync::{Arc, LazyLock};
 const STEP: f64 = 1.0 / 16.0;
 /// Deviations beyond which the normal density is below 5e-16 of its maximum.
 const REACH: f64 = 8.4;
+/// Deviations of m from which on the integral is expanded: what is left out is below 1e-13 then.
+const WIDE: f64 = 64.0;
+/// `E s^2k / (2k)!` of the logistic law, k = 1, 2, 3.
+const CORRECTIONS: [f64; 3] = {
+    let square = PI * PI;
+    [square / 6.0, 7.0 * square * square / 360.0, 31.0 * square * square * square / 15_120.0]
+};
 /// Users of a block, whose columns stay in the nearest cache with up to sixty coordinates. Not tuned.
 const BLOCK: usize = 64;
 
@@ -51,6 +60,9 @@ fn sigmoids(x: f64) -> [f64; 3] {
 /// `E sigmoid(m + sqrt(v) t)` and its first two derivatives in m, for a standard normal t.
 pub fn logistic_normal(m: f64, v: f64) -> [f64; 3] {
     let root = v.sqrt();
+    if root > WIDE {
+        return expanded(m / root, root);
+    }
     let mut sums = [0.0; 3];
     let mut add = |x: f64, weight: f64| {
         sums.iter_mut().zip(sigmoids(x)).for_each(|(sum, value)| *sum += weight * value);
@@ -68,10 +80,29 @@ pub fn logistic_normal(m: f64, v: f64) -> [f64; 3] {
     sums
 }
 
+/// The same at `m = z root` for a large root, by `E Phi(z - s / root)` of a logistic s.
+fn expanded(z: f64, root: f64) -> [f64; 3] {
+    let density = density(z);
+    // Derivatives of the normal distribution function over the density, of the orders 1 to 8: Hermite's polynomials.
+    let mut orders = [1.0, -z, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+    for k in 2..8 {
+        orders[k] = -z * orders[k - 1] - (k - 1) as f64 * orders[k - 2];
+    }
+    let per = 1.0 / (root * root);
+    let corrected = |first: usize| {
+        let [a, b, c] = CORRECTIONS;
+        density * per * (a * orders[first] + per * (b * orders[first + 2] + per * c * orders[first + 4]))
+    };
+    let first = (density + corrected(2)) / root;
+    let second = per * (density * orders[1] + corrected(3));
+    [(cdf(z) + corrected(1)).clamp(0.0, 1.0), first, second]
+}
+
 /// `ln(1 - p + (2p - 1) E(m, v))` on a grid of m, as quintic polynomials.
 #[derive(Clone, Debug, Default)]
 struct LikelihoodTable {
     low: f64,
+    step: f64,
     cells: usize,
     pieces: Vec<[f64; 6]>,
     ends: [[f64; 3]; 2],
@@ -84,8 +115,11 @@ impl LikelihoodTable {
     fn fill(&mut self, most: f64, v: f64, keep: f64) {
         let root = v.sqrt();
         let most = most.min(60.0 + 8.0 * root);
-        let half = (most / STEP).ceil() as usize + 1;
-        self.low = -(half as f64) * STEP;
+        // A wide law is as smooth as its deviation is large, and has its own grid.
+        self.step = if root > WIDE { root / 64.0 } else { STEP };
+        let step = self.step;
+        let half = (most / step).ceil() as usize + 1;
+        self.low = -(half as f64) * step;
         self.cells = 2 * half;
         self.values.clear();
         let (rest, slope) = (1.0 - keep, 2.0 * keep - 1.0);
@@ -94,9 +128,9 @@ impl LikelihoodTable {
             let first = slope * e1 / f;
             [f.ln(), first, slope * e2 / f - first * first]
         };
-        if root <= 0.4 {
+        if root <= 0.4 || root > WIDE {
             let low = self.low;
-            self.values.extend((0..=2 * half).map(|k| logs(logistic_normal(low + k as f64 * STEP, v))));
+            self.values.extend((0..=2 * half).map(|k| logs(logistic_normal(low + k as f64 * step, v))));
         } else {
             // Every so many points of the table's grid carry a node of the rule, at most half a deviation and half a unit apart.
             let skip = ((0.5 * root.min(1.0)) / STEP).floor().max(1.0) as usize;
@@ -124,7 +158,7 @@ impl LikelihoodTable {
         }
         self.ends = [self.values[0], self.values[self.cells]];
         self.pieces.clear();
-        let h = STEP;
+        let h = step;
         self.pieces.extend(self.values.windows(2).map(|pair| {
             // The quintic in s = (m - left)/h with both ends' value, slope and curvature.
             let ([f0, d0, c0], [f1, d1, c1]) = (pair[0], pair[1]);
@@ -137,7 +171,8 @@ impl LikelihoodTable {
     /// The value, the derivative in m and the derivative in v.
     #[inline]
     fn at(&self, m: f64) -> [f64; 3] {
-        let place = (m - self.low) * (1.0 / STEP);
+        let per_step = 1.0 / self.step;
+        let place = (m - self.low) * per_step;
         if !(place >= 0.0 && place < self.cells as f64) {
             let (end, edge) = if place < 0.0 { (self.ends[0], self.low) } else { (self.ends[1], -self.low) };
             return [end[0] + end[1] * (m - edge), end[1], 0.5 * (end[2] + end[1] * end[1])];
@@ -152,8 +187,8 @@ impl LikelihoodTable {
             first = first * s + value;
             value = value * s + next;
         }
-        let first = first * (1.0 / STEP);
-        let second = half * (2.0 / (STEP * STEP));
+        let first = first * per_step;
+        let second = half * (2.0 * per_step * per_step);
         [value, first, 0.5 * (second + first * first)]
     }
 }

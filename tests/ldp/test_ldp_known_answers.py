@@ -533,20 +533,39 @@ def test_noise_that_a_model_has_no_place_for_is_refused(call, says):
         (2, 4, 0.7752002453966636),
         (-1, 10, 0.3911130073963015),
         (3, 30, 0.6986769821721187),
+        (100, 4900, 0.923367328521327636),  # expanded from here on; forty digits by quadrature over the logistic law
+        (-200, 1e4, 0.0227678963075371737),
+        (1e6, 1e12, 0.841344746068144923),
+        (-3, 1e30, 0.499999999999998803),
     ],
 )
 def test_logistic_normal_integral(mean, variance, expected):
-    assert _core.ldp_logistic_normal(mean, variance)[0] == pytest.approx(expected, abs=5e-14)
+    assert _core.ldp_logistic_normal(mean, variance)[0] == pytest.approx(expected, abs=1e-13)
 
 
+def test_logistic_normal_integral_is_expanded_where_it_was_summed():
+    # Either side of 64 deviations, and the derivatives by differences and by the heat equation.
+    for z in (-9.0, -3.0, -0.4, 0.0, 1.0, 4.0):
+        below, above = (_core.ldp_logistic_normal(z * root, root**2) for root in (64 - 1e-7, 64 + 1e-7))
+        assert below == pytest.approx(above, abs=2e-10)
+        here, there = (_core.ldp_logistic_normal(80 * z + h, 6400.0) for h in (-0.5, 0.5))
+        middle = _core.ldp_logistic_normal(80 * z, 6400.0)
+        assert there[0] - here[0] == pytest.approx(middle[1], abs=1e-7)
+        assert there[1] - here[1] == pytest.approx(middle[2], abs=1e-9)
+        more, less = (_core.ldp_logistic_normal(80 * z, 6400.0 + h)[0] for h in (1.0, -1.0))
+        assert more - less == pytest.approx(middle[2], abs=1e-10)
+
+
+@pytest.mark.parametrize("size", [1.0, 300.0, 1e6])
 @pytest.mark.parametrize("sigma", [0.05, 0.5, 3.0])
-def test_logistic_regression_on_noisy_records(sigma):
+def test_logistic_regression_on_noisy_records(sigma, size):
+    # Coefficients of any size, as a sampler tries them: memory and time are bounded.
     rng = np.random.default_rng(4)
     d, n = 2, 30
     x, y = rng.normal(size=(n, d)) * 2, rng.integers(0, 2, n)
     flip = privacy.RandomizedResponse(1.0)
     model = ldp.LogisticRegression((privacy.GaussianMechanism(sigma=sigma, sensitivity=1.0), flip))
-    parameters = {"coefficients": np.array([1.5, -0.8]), "covariance": np.array([[1.0, 0.3], [0.3, 0.5]])}
+    parameters = {"coefficients": size * np.array([1.5, -0.8]), "covariance": np.array([[1.0, 0.3], [0.3, 0.5]])}
     s, theta = parameters["covariance"], parameters["coefficients"]
     k = s + sigma**2 * np.eye(d)
     expected = stats.multivariate_normal(np.zeros(d), k).logpdf(x).sum()
