@@ -1,11 +1,11 @@
-"""Errors of marginals of synthetic records: a tree of private marginals beside independent columns, on real records.
+"""Errors of marginals of synthetic records: two selections of marginals beside independent columns, on real records.
 
 Census records (Adult, 48842 of them, its 15 columns binned at declared edges to domains of 2 to 42 values) and sessions
 of a news portal (Kosarak, 505217 of them, whether each of its 10 most visited pages is in one); made records where
 the files are not there. The error of a marginal is its total variation distance, half the L1 distance of the tables of
-shares; averaged over all marginals of one, two and three columns, and over the repeats. Beside: the same for
-independent columns whose one-way tables have the whole budget, and both without noise, which is what the shape of the
-law and the draws leave.
+shares; averaged over all marginals of one, two and three columns, and over the repeats. A tree of pairs (MST), marginals
+selected round by round (AIM, of all pairs; one repeat), and independent columns whose one-way tables have the whole
+budget; the first and last without noise, too, which is what the shape of the law and the draws leave.
 
     python benches/experiments/posterior_synthetic.py [--quick] [--repeats 5] [--data FOLDER]
 """
@@ -109,16 +109,22 @@ def main() -> None:
     for name, (data, sizes) in tables.items():
         domain = dict(enumerate(sizes))
         print(f"{name}: {len(data)} records of {len(sizes)} columns; delta {DELTA:g} where epsilon has none")
-        print(f"{'epsilon':>16} {'tree of':>8} {'seconds':>8}   errors of 1, 2 and 3 columns")
+        print(f"{'epsilon':>16} {'law':>8} {'seconds':>8}   errors of 1, 2 and 3 columns")
         levels = [*((epsilon, DELTA) for epsilon in epsilons), (epsilons[-1], 0.0), (1e6, 0.0)]
         for epsilon, delta in levels:
-            for kind, workload in (("pairs", None), ("none", [])):
+            kinds = [("tree", "mst", None), ("none", "mst", [])]
+            if delta and epsilon < 1e6:
+                kinds.insert(1, ("rounds", "aim", None))
+            for kind, mechanism, workload in kinds:
                 errors, start = [], time.process_time()
-                for seed in range(repeats):
-                    law = synthesize(data, epsilon, delta, domain=domain, workload=workload, insecure_seed=seed)
+                times = 1 if mechanism == "aim" else repeats
+                for seed in range(times):
+                    law = synthesize(
+                        data, epsilon, delta, domain=domain, mechanism=mechanism, workload=workload, insecure_seed=seed
+                    )
                     drawn = law.sample(rng=seed).to_numpy()
                     errors.append([error(data, drawn, sizes, columns) for columns in (1, 2, 3)])
-                seconds = (time.process_time() - start) / repeats
+                seconds = (time.process_time() - start) / times
                 label = "no noise" if epsilon == 1e6 else f"{epsilon:g}" + ("" if delta else ", pure")
                 numbers = " ".join(f"{value:.4f}" for value in np.mean(errors, axis=0))
                 print(f"{label:>16} {kind:>8} {seconds:8.1f}   {numbers}", flush=True)
