@@ -8,7 +8,7 @@ wine:  6497 red and white wines (made ones where the files are not there), y = (
        root mean square error of predicted quality on a fifth of the rows.
 adult: 48842 records of a census, income above 50K; the area under the curve on a fifth of the rows. Noisy inputs of
        10^4 rows with half of epsilon on the label (composed exactly), noisy moments of all, LDP-SGD on the 10^4. A fit
-       to noisy inputs takes minutes: by default two repeats have one.
+       to noisy inputs takes half a minute or more: by default two repeats have one.
 
 Beside them the fit that sees the same records without noise, and a constant. Said at the end is where learning starts:
 from which epsilon on a method beats the constant by two standard errors of the difference.
@@ -233,7 +233,9 @@ def main():
     parser.add_argument("task", choices=["wine", "adult"])
     parser.add_argument("--repeats", type=int, help="by default 30, quick 2")
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.5, 1.0, 2.0, 4.0, 8.0])
-    parser.add_argument("--inputs", type=int, default=2, help="repeats of noisy inputs, each of minutes (adult)")
+    parser.add_argument(
+        "--inputs", type=int, default=2, help="repeats of noisy inputs, each of half a minute or more (adult)"
+    )
     parser.add_argument("--descent", action="store_true", help="LDP-SGD alone, by learning rate and without noise")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
