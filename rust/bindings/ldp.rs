@@ -202,6 +202,12 @@ impl LdpLikelihood {
         Self::made(py, ColumnSums::new(sums, users, p, q))
     }
 
+    /// How many of the subsets of a size hold each category.
+    #[staticmethod]
+    fn subset_sums(py: Python<'_>, sums: Vec<f64>, users: f64, p: f64, size: f64) -> PyResult<Self> {
+        Self::made(py, ColumnSums::of_subsets(sums, users, p, size))
+    }
+
     /// Counts of categories of generalized randomized response.
     #[staticmethod]
     fn categories(counts: Vec<f64>, keep: f64, other: f64) -> Self {

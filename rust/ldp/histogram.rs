@@ -6,7 +6,9 @@
 //! categories share subset sums by bytes. Any report whose probability takes two values, by whether it supports the true category, is such
 //! a row z of supported categories: p(z | theta) = outside (1 + (ratio - 1) z.theta). The column sums alone have mean N mu, mu = q + (p - q) theta, and covariance
 //! N (diag(mu (1-mu) + (p-q)^2 theta^2) - (p-q)^2 theta theta'), of which the normal law is taken in O(k); where N q < 50, the
-//! rule of which must not depend on theta, each sum is taken as binomial by itself.
+//! rule of which must not depend on theta, each sum is taken as binomial by itself. Subsets of fixed size have other chances s, t
+//! that two categories are supported, neither or one of them true: the covariance is N (s + (t - s)(theta_i + theta_j) - mu_i mu_j)
+//! beside the diagonal, of rank two in (1, theta), and the last sum follows from the others.
 //!
 //! Sources: T. Wang, J. Blocki, N. Li, S. Jha (2017), Locally differentially private protocols for frequency estimation; T.
 //! Kulkarni et al., equations 31 to 33 for rows; in its equation 9 the two probabilities are those of other events.
@@ -187,29 +189,69 @@ fn weigh(factors: &mut [f64], counts: &[f64], slope: f64) -> f64 {
     })
 }
 
-/// Column sums of noisy rows.
+/// Sums of reports over users: how many support each category.
 #[derive(Clone, Debug)]
 pub struct ColumnSums {
     sums: Vec<f64>,
     users: f64,
     p: f64,
     q: f64,
+    /// The probabilities that a report supports two categories, neither of them the truth, or one of them.
+    joint: [f64; 2],
+    /// Whether reports support equally many categories, so that the last sum follows from the others.
+    fixed: bool,
 }
 
 impl ColumnSums {
-    /// From the sums over `users` rows.
+    /// From the sums over `users` rows, whose bits are independent.
     ///
     /// # Errors
     /// [`Error::Domain`] for sums that no rows have.
     pub fn new(sums: Vec<f64>, users: f64, p: f64, q: f64) -> Result<Self> {
+        Self::of_joint(sums, users, [p, q, q * q, p * q], false)
+    }
+
+    /// From the sums over `users` subsets of `size` categories, which hold the truth with probability `p`; taken as normal
+    /// whatever their number.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] for sums that no subsets have.
+    pub fn of_subsets(sums: Vec<f64>, users: f64, p: f64, size: f64) -> Result<Self> {
+        let (k, total) = (sums.len() as f64, sums.iter().sum::<f64>());
+        Error::require(size >= 1.0 && size < k, "size", size, "at least 1 and below the number of categories")?;
+        Error::require(p > 0.0 && p < 1.0, "p", p, "in (0, 1)")?;
+        Error::require(total == users * size, "released", total, "sums of as many categories as subsets hold")?;
+        let (inside, pairs) = ((size - 1.0) / (k - 1.0), (k - 1.0) * (k - 2.0).max(1.0));
+        let q = p * inside + (1.0 - p) * size / (k - 1.0);
+        let neither = (size - 1.0) * (p * (size - 2.0) + (1.0 - p) * size) / pairs;
+        Self::of_joint(sums, users, [p, q, neither, p * inside], true)
+    }
+
+    fn of_joint(sums: Vec<f64>, users: f64, [p, q, neither, one]: [f64; 4], fixed: bool) -> Result<Self> {
         let possible = |sum: f64| sum >= 0.0 && sum <= users;
         Error::require_all(&sums, possible, "released", "column sums between 0 and the number of users")?;
-        Ok(Self { sums, users, p, q })
+        Ok(Self { sums, users, p, q, joint: [neither, one], fixed })
+    }
+
+    /// Each sum as binomial by itself.
+    fn binomial(&self, natural: &[f64], mut gradient: Option<&mut [f64]>) -> f64 {
+        let (n, q, w) = (self.users, self.q, self.p - self.q);
+        let mut total = 0.0;
+        for (k, (&c, &theta)) in self.sums.iter().zip(natural).enumerate() {
+            let mu = q + w * theta;
+            total += log_factorial(n) - log_factorial(c) - log_factorial(n - c);
+            total += if c > 0.0 { c * mu.ln() } else { 0.0 };
+            total += if c < n { (n - c) * (-mu).ln_1p() } else { 0.0 };
+            if let Some(gradient) = gradient.as_deref_mut() {
+                gradient[k] = w * (c / mu - (n - c) / (1.0 - mu));
+            }
+        }
+        total
     }
 }
 
 impl Likelihood for ColumnSums {
-    fn value(&mut self, natural: &[f64], mut gradient: Option<&mut [f64]>) -> f64 {
+    fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
         let (n, q, w) = (self.users, self.q, self.p - self.q);
         if n == 0.0 {
             if let Some(gradient) = gradient {
@@ -217,47 +259,55 @@ impl Likelihood for ColumnSums {
             }
             return 0.0;
         }
-        if n * q < 50.0 {
-            let mut total = 0.0;
-            for (k, (&c, &theta)) in self.sums.iter().zip(natural).enumerate() {
-                let mu = q + w * theta;
-                total += log_factorial(n) - log_factorial(c) - log_factorial(n - c);
-                total += if c > 0.0 { c * mu.ln() } else { 0.0 };
-                total += if c < n { (n - c) * (-mu).ln_1p() } else { 0.0 };
-                if let Some(gradient) = gradient.as_deref_mut() {
-                    gradient[k] = w * (c / mu - (n - c) / (1.0 - mu));
-                }
-            }
-            return total;
+        if n * q < 50.0 && !self.fixed {
+            return self.binomial(natural, gradient);
         }
-        // The covariance is n (D - w^2 theta theta'); with x = (c - n mu), a = x/D, b = theta/D:
-        // x'C^-1 x = (x.a + w^2 (theta.a)^2 / s) / n, ln det = sum ln D + ln s, s = 1 - w^2 theta.b.
-        let (mut xa, mut ta, mut tb, mut logs) = (0.0, 0.0, 0.0, 0.0);
+        // The covariance is n (D + U A U') with U = [1, theta]; with x = c - n mu, y = U' D^-1 x, G = U' D^-1 U and
+        // K = (1 + A G)^-1 A: x'C^-1 x = (x.x/D - y'K y) / n, ln det = sum ln D + ln det(1 + A G).
+        let [neither, one] = self.joint;
+        let sums = &self.sums[..self.sums.len() - usize::from(self.fixed)];
         let terms = |c: f64, theta: f64| {
             let mu = q + w * theta;
-            (c - n * mu, mu * (1.0 - mu) + w * w * theta * theta, mu)
+            (c - n * mu, mu - neither - 2.0 * (one - neither) * theta)
         };
-        for (&c, &theta) in self.sums.iter().zip(natural) {
-            let (x, d, _) = terms(c, theta);
-            xa += x * x / d;
-            ta += theta * x / d;
-            tb += theta * theta / d;
+        let (mut xx, mut y, mut g, mut logs) = (0.0, [0.0; 2], [0.0; 3], 0.0);
+        for (&c, &theta) in sums.iter().zip(natural) {
+            let (x, d) = terms(c, theta);
+            xx += x * x / d;
+            y[0] += x / d;
+            y[1] += theta * x / d;
+            g[0] += 1.0 / d;
+            g[1] += theta / d;
+            g[2] += theta * theta / d;
             logs += d.ln();
         }
-        let s = 1.0 - w * w * tb;
-        let k = self.sums.len() as f64;
-        let value =
-            -0.5 * (xa + w * w * ta * ta / s) / n - 0.5 * (logs + s.ln() + k * (2.0 * std::f64::consts::PI * n).ln());
+        let a = [neither - q * q, one - neither - q * w, -w * w];
+        let (first, second) = (
+            [1.0 + a[0] * g[0] + a[1] * g[1], a[0] * g[1] + a[1] * g[2]],
+            [a[1] * g[0] + a[2] * g[1], 1.0 + a[1] * g[1] + a[2] * g[2]],
+        );
+        let det = first[0] * second[1] - first[1] * second[0];
+        let k = [
+            (second[1] * a[0] - first[1] * a[1]) / det,
+            (second[1] * a[1] - first[1] * a[2]) / det,
+            (first[0] * a[2] - second[0] * a[1]) / det,
+        ];
+        let z = [k[0] * y[0] + k[1] * y[1], k[1] * y[0] + k[2] * y[1]];
+        let constant = sums.len() as f64 * (2.0 * std::f64::consts::PI * n).ln();
+        let value = -0.5 * (xx - y[0] * z[0] - y[1] * z[1]) / n - 0.5 * (logs + det.ln() + constant);
         if let Some(gradient) = gradient {
-            for ((g, &c), &theta) in gradient.iter_mut().zip(&self.sums).zip(natural) {
-                let (x, d, mu) = terms(c, theta);
-                let (dx, dd) = (-n * w, w * (1.0 - 2.0 * mu) + 2.0 * w * w * theta);
-                let d_xa = (2.0 * x * dx - x * x * dd / d) / d;
-                let d_ta = (x + theta * dx - theta * x * dd / d) / d;
-                let d_tb = (2.0 * theta - theta * theta * dd / d) / d;
-                let ds = -w * w * d_tb;
-                let quadratic = d_xa + w * w * (2.0 * ta * d_ta / s - ta * ta * ds / (s * s));
-                *g = -0.5 * quadratic / n - 0.5 * (dd / d + ds / s);
+            gradient.fill(0.0);
+            let (dx, dd) = (-n * w, w - 2.0 * (one - neither));
+            for ((slope, &c), &theta) in gradient.iter_mut().zip(sums).zip(natural) {
+                let (x, d) = terms(c, theta);
+                let of_inverse = -dd / (d * d);
+                let d_xx = 2.0 * x * dx / d + x * x * of_inverse;
+                let d_y = [dx / d + x * of_inverse, (x + theta * dx) / d + theta * x * of_inverse];
+                let d_g = [of_inverse, 1.0 / d + theta * of_inverse, 2.0 * theta / d + theta * theta * of_inverse];
+                let bent = z[0] * z[0] * d_g[0] + 2.0 * z[0] * z[1] * d_g[1] + z[1] * z[1] * d_g[2];
+                let quadratic = d_xx - 2.0 * (z[0] * d_y[0] + z[1] * d_y[1]) + bent;
+                let log_det = dd / d + k[0] * d_g[0] + 2.0 * k[1] * d_g[1] + k[2] * d_g[2];
+                *slope = -0.5 * quadratic / n - 0.5 * log_det;
             }
         }
         value

@@ -36,7 +36,7 @@ impl Mixture {
     pub fn new(categories: usize, weights: Vec<f64>, counts: Vec<f64>, constant: f64) -> Result<Self> {
         Error::require_shape("weights", [counts.len(), categories], [weights.len()])?;
         Error::require_all(&weights, |weight| (0.0..=1.0).contains(&weight), "weights", "between 0 and 1")?;
-        Error::require_all(&counts, |count| count >= 0.0 && count < f64::INFINITY, "counts", "at least 0")?;
+        Error::require_all(&counts, |count| (0.0..f64::INFINITY).contains(&count), "counts", "at least 0")?;
         let with_one = |row: &[f64]| row.contains(&1.0);
         let all = weights.chunks_exact(categories.max(1)).all(with_one);
         Error::require(all, "weights", "a row without", "rows whose largest is 1")?;

@@ -111,8 +111,12 @@ def test_labels_come_back():
 
 def test_what_has_no_likelihood_is_refused():
     mechanism = privacy.SubsetSelection(1.0, 4)
-    with pytest.raises(ValueError, match='`data` must be "rows" or "patterns" for subset-selection'):
-        ldp.HistogramModel(mechanism, data="counts").fit([5, 3, 2, 1], n=6)
+    for other, why in (
+        (privacy.LocalHashing(1.0, 4), "not independent"),
+        (privacy.HadamardResponse(1.0, 4), "indices"),
+    ):
+        with pytest.raises(ValueError, match=f'`data` must be "rows" or "patterns" for .*{why}'):
+            ldp.HistogramModel(other, data="counts").fit([5, 3, 2, 1], n=6)
     with pytest.raises(ValueError, match="one report for each user"):
         ldp.HistogramModel().fit(mechanism.release([[0, 1], [1, 2]]))
     with pytest.raises(TypeError, match="`counts` must be given"):

@@ -499,33 +499,6 @@ class Supports(Patterns, kind="supports"):
         return LdpLikelihood.supports(self.rows, self.weights, self.ratio, self.log_outside)
 
 
-class ColumnSums(Shares, kind="column_sums"):
-    """Sums over the rows of users."""
-
-    columns: tuple[float, ...]
-    users: float
-    p: float
-    q: float
-    sums = ("columns", "users")
-
-    @property
-    def protected(self) -> bool:
-        return self.q > 0
-
-    def check(self) -> None:
-        if not are_counts([self.users]) or not all(0 <= each <= self.users for each in self.columns):
-            raise ValueError("it has column sums that no users have")
-        if not 0 <= self.q < self.p <= 1:
-            raise ValueError(f"its probabilities must be in order, got {self.p} and {self.q}")
-
-    @property
-    def size(self) -> int:
-        return len(self.columns)
-
-    def likelihood(self) -> LdpLikelihood:
-        return LdpLikelihood.column_sums(list(self.columns), self.users, self.p, self.q)
-
-
 class Records(Group):
     """Noisy records (x, y), or their moments."""
 

@@ -13,8 +13,9 @@ from quincunx import _check
 from quincunx._categories import Categories
 from quincunx._inference import Floats, Variable, parameters
 from quincunx._summary import Summary
+from quincunx.ldp._column_sums import ColumnSums, SubsetSums
 from quincunx.ldp._groups import Categories as Counted
-from quincunx.ldp._groups import ColumnSums, Group, Rows, Shares, Supports
+from quincunx.ldp._groups import Group, Rows, Shares, Supports
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import Known, MechanismLike, codes
 from quincunx.ldp._problem import Block, populations
@@ -33,6 +34,11 @@ from quincunx.privacy.noise import (
     UnaryEncodingNoise,
 )
 
+#: Why sums over reports that support categories are not taken.
+WHY_NOT = {
+    LocalHashingNoise.kind: "hashes of three categories are not independent, so that the covariance has no short form",
+    HadamardResponseNoise.kind: "there are no more different reports than indices, so that nothing is gained by sums",
+}
 OF_CATEGORIES = (UnaryEncodingNoise, GeneralizedRandomizedResponseNoise, SupportNoise)
 
 
@@ -50,9 +56,10 @@ class HistogramModel(PrivateModel):
         The mechanism, where the data do not bring their own: UnaryEncoding, GeneralizedRandomizedResponse,
         SubsetSelection, LocalHashing or HadamardResponse; None for data without noise.
     data : {"rows", "patterns", "counts", "repeated"}
-        What `fit` takes from unary encoding: all rows of bits, their distinct rows with counts, or the column sums with
-        the number of users, as other client libraries produce them. The last lose 2 to 13 % of the information.
-        Reports of subset selection, local hashing and Hadamard response are "rows", or "patterns" with counts.
+        What `fit` takes from unary encoding and subset selection: all rows of bits, their distinct rows with counts, or
+        the column sums with the number of users, as other client libraries produce them. The last lose 2 to 13 % of the
+        information of unary encoding; sums of subsets are taken as normal, and refused below 50 expected by chance.
+        Reports of local hashing and Hadamard response are "rows", or "patterns" with counts.
         "repeated" is for several reports of each user: an array with an axis of them after that of the users, or a list
         of releases of the same users in the same order.
     categories : int or sequence, optional
@@ -309,31 +316,41 @@ class HistogramModel(PrivateModel):
         assert declared is not None
         k, p, q = len(declared), noise.one_probability, noise.zero_probability
         if isinstance(noise, SupportNoise):
+            if form == "counts" and isinstance(noise, SubsetSelectionNoise):
+                sums, users = self._column_sums(released, n, k, noise.size)
+                return SubsetSums(sums, users, p, noise.size, labels=labels)
             if form == "counts":
-                raise ValueError(
-                    f'`data` must be "rows" or "patterns" for {noise.kind}, whose reports are dependent sums'
-                )
+                raise ValueError(f'`data` must be "rows" or "patterns" for {noise.kind}: {WHY_NOT[noise.kind]}')
             rows = noise.supports(released, "released")
             if rows.ndim != 2:
                 raise ValueError(f"`released` must hold one report for each user, got shape {np.shape(released)}")
             weights = self._weights(counts, len(rows))
             return Supports(np.ascontiguousarray(rows), weights, noise.ratio, noise.log_outside, labels=labels)
         if form == "counts":
-            sums = _check.reals(released, "released")
-            if sums.ndim == 2 and n is None:
-                bits = _check.categories(declared.columns(released, "released"), "released", 2)
-                n, sums = len(bits), bits.sum(axis=0)
-            if n is None:
-                raise TypeError("`n`, the number of users, must be given with column sums")
-            users = _check.whole(n, "n")
-            if sums.shape != (k,):
-                raise ValueError(f"`released` must have shape ({k},), got {sums.shape}")
-            return ColumnSums(tuple(map(float, sums)), float(users), p, q, labels=labels)
+            sums, users = self._column_sums(declared.columns(released, "released"), n, k)
+            return ColumnSums(sums, users, p, q, labels=labels)
         rows = _check.categories(declared.columns(released, "released"), "released", 2)
         if rows.ndim != 2 or rows.shape[1] != k:
             hint = '; several reports of each user need data="repeated"' if rows.ndim == 3 else ""
             raise ValueError(f"`released` must have shape (n, {k}), got {rows.shape}{hint}")
         return Rows(np.ascontiguousarray(rows, dtype=np.uint8), self._weights(counts, len(rows)), p, q, labels=labels)
+
+    def _column_sums(
+        self, released: npt.ArrayLike, n: int | None, k: int, size: int | None = None
+    ) -> tuple[tuple[float, ...], float]:
+        """Return column sums, also of rows of bits, and of how many users; of subsets where these have a size."""
+        sums = _check.reals(released, "released")
+        if sums.ndim == 2 and n is None:
+            bits = _check.categories(released, "released", 2)
+            n, sums = len(bits), bits.sum(axis=0)
+        if n is None:
+            raise TypeError("`n`, the number of users, must be given with column sums")
+        users = _check.whole(n, "n")
+        if sums.shape != (k,):
+            raise ValueError(f"`released` must have shape ({k},), got {sums.shape}")
+        if size is not None and sums.sum() != users * size:
+            raise ValueError(f"`released` must sum to n times {size}, as {users} subsets do, got {sums.sum():g}")
+        return tuple(map(float, sums)), float(users)
 
     def _repeated(
         self, released: npt.ArrayLike, mechanism: object, counts: npt.ArrayLike | None, n: int | None
@@ -442,7 +459,7 @@ class HistogramModel(PrivateModel):
         if self.data == "repeated":
             return noisy_reports(noise, x, self._simulated_reports, rng), {}
         rows = noisy(noise, x, rng)
-        if isinstance(noise, UnaryEncodingNoise) and self.data == "counts":
+        if isinstance(noise, (UnaryEncodingNoise, SubsetSelectionNoise)) and self.data == "counts":
             return rows.sum(axis=0), {"n": n}
         if isinstance(noise, (UnaryEncodingNoise, SupportNoise)) and self.data == "patterns":
             patterns, counts = np.unique(rows, axis=0, return_counts=True)

@@ -136,8 +136,8 @@ class LocalHashing(SupportMechanism):
     -----
     Functions are drawn from the affine ones over a prime field, of which those of two categories are independent: q is
     known exactly, so that estimates have no bias, and their variance at share 0 is ``q (1 - q) / (n (p - q)**2)``.
-    Those of three are not: categories 0, 1 and 2 all meet in one of 4 values with probability 1/8, not 1/16, which changes
-    how estimates are correlated. An estimate hashes each category by each function, about 15 ns each.
+    Those of three are not: categories 0, 1 and 2 all meet in one of 4 values with probability 1/8, not 1/16, which
+    changes how estimates are correlated. An estimate hashes each category by each function, about 15 ns each.
 
     {protocols}
 
