@@ -172,7 +172,7 @@ def test_no_funnel_hinders_few_groups_or_many_of_few_users_or_many(case, before)
         told = {g: BITS.release((rng.random(n) < p).astype(int), insecure_seed=g) for g, p in enumerate(chances)}
         model = ldp.BernoulliModel(random_state=0)
     else:
-        told = {g: rng.normal(1 + spread * rng.normal(), 1, n).tolist() for g in range(among)}
+        told = {g: rng.normal(1 + spread * rng.normal(), 1, n) for g in range(among)}
         model = ldp.GaussianModel(random_state=0)
     posterior = model.fit(told)._posterior
     assert posterior.statistic("diverging").sum() == 0
