@@ -25,7 +25,8 @@
 //! ln(a/b) and the data's value as above, by the mean of both precisions before the data.
 //!
 //! The posterior is the same whatever p and q are: where the likelihood is not normal, v and w only are less so. They come of
-//! the likelihood's slopes at a mode and one standard deviation to either side.
+//! the likelihood's slopes at a mode and to either side: for numbers one standard deviation away, for sticks where the
+//! likelihood has fallen, which may be far from the mode or, for a share that is only bounded, on one side alone.
 //!
 //! Sources: O. Papaspiliopoulos, G. Roberts, M. Sköld (2007), A general framework for the parametrization of hierarchical
 //! models, section 4 (coordinates that depend on the data); M. Betancourt, M. Girolami (2015), Hamiltonian Monte Carlo for
@@ -37,6 +38,11 @@ use super::{Posterior, ScalarPrior};
 
 /// How often p and q are found with the standard deviations that they gave, at first those of the law. Not tuned.
 const ROUNDS: usize = 6;
+/// How far a fall of the likelihood of a stick is looked for, in its widths before the data or of four logits. Not tuned.
+const REACH: f64 = 3.0;
+/// Where the search begins, in logits, and how often it looks.
+const NEAR: f64 = 1e-4;
+const LOOKS: usize = 25;
 
 /// The coordinate s of the logarithm of a positive number.
 #[derive(Clone, Debug)]
@@ -280,30 +286,64 @@ impl Shares {
             by_mean: vec![0.0; categories],
         };
         found.look(u);
-        let [mut here, mut plus, mut minus] = std::array::from_fn(|_| vec![0.0; u.len()]);
+        let [mut here, mut there] = [u.to_vec(), u.to_vec()];
         posterior.likelihood_slope(u, &mut here);
         let mut moved = u.to_vec();
-        for _ in 0..ROUNDS {
-            for (j, stick) in sticks(&found.mean, found.total).enumerate() {
-                let own = || (j..size * free).step_by(free);
-                let width = |side: Side, i: usize| Skewed::new(&stick, side).squares[i].sqrt();
-                for (slope, i, sign) in [(&mut plus, 1, 1.0), (&mut minus, 0, -1.0)] {
-                    for k in own() {
-                        let at = start + categories + k;
-                        moved[at] = u[at] + sign * width(found.sides[k], i) / stick.scale;
+        for (j, stick) in sticks(&found.mean, found.total).enumerate() {
+            let at = |g: usize| start + categories + g * free + j;
+            let wide = Skewed::new(&stick, Side::default()).squares.map(f64::sqrt);
+            // By side and group: how far away the likelihood falls, and its slope there; none where it does not.
+            let falls = [(-1.0, wide[0]), (1.0, wide[1])].map(|(sign, wide)| {
+                // Twice as far again and again, as far tails may be flat, then halved: below, above, none above yet.
+                let mut brackets = vec![[0.0, f64::INFINITY]; size];
+                let mut falls = vec![None; size];
+                let next = |[low, high]: [f64; 2]| match high.is_finite() {
+                    true => 0.5 * (low + high),
+                    false => (2.0 * low).clamp(NEAR, REACH * wide.max(4.0)),
+                };
+                for _ in 0..LOOKS {
+                    for g in 0..size {
+                        moved[at(g)] = u[at(g)] + sign * next(brackets[g]) / stick.scale;
                     }
-                    posterior.likelihood_slope(&moved, slope);
+                    posterior.likelihood_slope(&moved, &mut there);
+                    for g in 0..size {
+                        let far = next(brackets[g]);
+                        let (before, slope) = (here[at(g)] / stick.scale, there[at(g)] / stick.scale);
+                        if sign * (before - slope) * far.min(1.0) < 1.0 {
+                            brackets[g][0] = far;
+                        } else {
+                            brackets[g][1] = far;
+                            falls[g] = Some([far, slope]);
+                        }
+                    }
                 }
-                for k in own() {
-                    let (at, side) = (start + categories + k, found.sides[k]);
-                    moved[at] = u[at];
-                    let y = stick.place + stick.scale * u[at];
-                    let left = precision((minus[at] - here[at]) / stick.scale, width(side, 0));
-                    let right = precision((here[at] - plus[at]) / stick.scale, width(side, 1));
-                    let p = left.max(right);
-                    let q = if p > 0.0 { here[at] / stick.scale + p * y } else { 0.0 };
-                    found.sides[k] = Side { left, right, q };
-                }
+                (0..size).for_each(|g| moved[at(g)] = u[at(g)]);
+                falls
+            });
+            for g in 0..size {
+                let (y, before) = (stick.place + stick.scale * u[at(g)], here[at(g)] / stick.scale);
+                let one = |sign: f64, [far, slope]: [f64; 2]| {
+                    let steep = (before - slope).abs();
+                    (steep * steep, steep * steep * (y + sign * far) - sign * steep)
+                };
+                let side = match (falls[0][g], falls[1][g]) {
+                    (Some([left, rising]), Some([right, falling])) => {
+                        let p = (rising - falling) / (left + right);
+                        let q = p * (y + 0.5 * (right - left)) + 0.5 * (rising + falling);
+                        Side { left: p, right: p, q }
+                    }
+                    (Some(fall), None) => {
+                        let (left, q) = one(-1.0, fall);
+                        Side { left, right: 0.0, q }
+                    }
+                    (None, Some(fall)) => {
+                        let (right, q) = one(1.0, fall);
+                        Side { left: 0.0, right, q }
+                    }
+                    (None, None) => Side::default(),
+                };
+                let known = side.left.is_finite() && side.right.is_finite() && side.q.is_finite();
+                found.sides[g * free + j] = if known { side } else { Side::default() };
             }
         }
         found

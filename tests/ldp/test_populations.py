@@ -181,6 +181,28 @@ def test_no_funnel_hinders_few_groups_or_many_of_few_users_or_many(case, before)
     assert min(row["ess_bulk"] for row in rows) / posterior.statistic("n_steps").sum() > before / 1000
 
 
+@pytest.mark.parametrize(
+    ("among", "n", "concentration", "before"),
+    [
+        (3, 10, 0.8, 6.6),
+        (3, 10, 222, 19.7),
+        (3, 300, 0.8, 1.2),
+        (3, 300, 222, 11.3),
+        (8, 10, 222, 13.2),
+        (8, 300, 222, 9.1),
+    ],
+)
+def test_no_funnel_hinders_shares(among, n, concentration, before):
+    mechanism = privacy.GeneralizedRandomizedResponse(2.0, 4)
+    rng = np.random.default_rng([0, among, n, {0.8: 500, 222: 30}[concentration]])
+    law = concentration * np.array([0.4, 0.3, 0.2, 0.1])
+    told = {g: mechanism.release(rng.choice(4, n, p=rng.dirichlet(law)), insecure_seed=g) for g in range(among)}
+    model = ldp.HistogramModel(random_state=0).fit(told)
+    assert model._posterior.statistic("diverging").sum() == 0
+    worst = min(row["ess_bulk"] for row in model.summary().values())
+    assert worst / model._posterior.statistic("n_steps").sum() > before / 1000
+
+
 @pytest.mark.parametrize("name", ["exponential", "Poisson", "geometric", "normal"])
 @pytest.mark.parametrize("n", [20, 2000])
 def test_no_funnel_hinders_any_family(name, n):
