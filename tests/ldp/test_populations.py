@@ -162,7 +162,13 @@ NEVER_CENTRED = {
 }
 
 
-@pytest.mark.parametrize(("case", "before"), NEVER_CENTRED.items(), ids=["-".join(map(str, c)) for c in NEVER_CENTRED])
+@pytest.mark.parametrize(
+    ("case", "before"),
+    [
+        pytest.param(case, before, id="-".join(map(str, case)), marks=[pytest.mark.slow] if case[1] == 40 else [])
+        for case, before in NEVER_CENTRED.items()
+    ],
+)
 def test_no_funnel_hinders_few_groups_or_many_of_few_users_or_many(case, before):
     """No divergences at the default `target_accept`, and more effective draws for each gradient."""
     kind, among, n, spread = case
@@ -204,7 +210,7 @@ def test_no_funnel_hinders_shares(among, n, concentration, before):
 
 
 @pytest.mark.parametrize("name", ["exponential", "Poisson", "geometric", "normal"])
-@pytest.mark.parametrize("n", [20, 2000])
+@pytest.mark.parametrize("n", [20, pytest.param(2000, marks=pytest.mark.slow)])
 def test_no_funnel_hinders_any_family(name, n):
     kind, mechanism, _, _, _ = SCALARS[name]
     rng = np.random.default_rng(n)
