@@ -3,9 +3,9 @@
 Census records (Adult, 48842 of them, its 15 columns binned at declared edges to domains of 2 to 42 values) and sessions
 of a news portal (Kosarak, 505217 of them, whether each of its 10 most visited pages is in one); made records where
 the files are not there. The error of a marginal is its total variation distance, half the L1 distance of the tables of
-shares; averaged over all marginals of one, two and three columns, and over the repeats. A tree of pairs (MST), marginals
-selected round by round (AIM, of all pairs; one repeat), and independent columns whose one-way tables have the whole
-budget; the first and last without noise, too, which is what the shape of the law and the draws leave.
+shares; averaged over all marginals of one, two and three columns, and over the repeats: of a tree of pairs (MST), of
+marginals selected round by round (AIM, of all pairs; one repeat), and of independent columns whose one-way tables have
+the whole budget; the first and last without noise, too, which is what the shape of the law and the draws leave.
 
     python benches/experiments/posterior_synthetic.py [--quick] [--repeats 5] [--data FOLDER]
 """
