@@ -191,7 +191,7 @@ RUN_BY = {
     "a histogram of reports": "ldp.HistogramModel ldp.calibration",
     "a linear regression": """
         ldp.LinearRegression ldp.BernoulliModel ldp.ExponentialModel ldp.GaussianModel ldp.GeometricModel
-        ldp.PoissonModel ldp.TractableModel ldp.statistics.linear
+        ldp.MultivariateNormalModel ldp.PoissonModel ldp.TractableModel ldp.statistics.linear
     """,
     "a logistic regression": "ldp.LogisticRegression ldp.statistics.logistic",
     "a product of channels": "leakage.Channel",

@@ -105,6 +105,11 @@ CASES = {
     "TractableModel": lambda: told(
         lambda: ldp.TractableModel(**FEW), privacy.GaussianMechanism(1.0, 1e-5, radius=2.0), numbers(1e300, -1e300)
     ),
+    "MultivariateNormalModel": lambda: told(
+        lambda: ldp.MultivariateNormalModel(**FEW),
+        privacy.GaussianMechanism(1.0, 1e-5, radius=2.0, dimension=2),
+        [(np.outer(values[0], [1.0, -0.5]),) for values in numbers(1e300, -1e300)],
+    ),
     "BernoulliModel": lambda: told(
         lambda: ldp.BernoulliModel(**FEW), privacy.RandomizedResponse(1.0), replaced((BITS,), (1 - BITS[0],))
     ),

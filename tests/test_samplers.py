@@ -59,6 +59,7 @@ TESTS = {
     "ldp.LDPSGD": REAL_NOISE,
     "ldp.LinearRegression": REGRESSIONS,
     "ldp.LogisticRegression": REGRESSIONS,
+    "ldp.MultivariateNormalModel": "ldp/test_vectors.py test_vectors_are_calibrated",
     "ldp.PoissonModel": MODELS,
     "ldp.TractableModel": "ldp/test_ldp_estimators.py test_tractable_models_are_calibrated",
     "ldp.calibration": MODELS,

@@ -22,6 +22,7 @@ use quincunx::ldp::population::Selected;
 use quincunx::ldp::quadrature::{Computed, TOLERANCE};
 use quincunx::ldp::sums::column_sums;
 use quincunx::ldp::tractable::{self, Tractable};
+use quincunx::ldp::vectors::Vectors;
 use quincunx::ldp::{self as core, Likelihood, PriorBlock, ScalarPrior, Support};
 use quincunx::parallel;
 
@@ -212,6 +213,18 @@ impl LdpLikelihood {
     #[staticmethod]
     fn categories(counts: Vec<f64>, keep: f64, other: f64) -> Self {
         Self::of(Categories::new(counts, keep, other))
+    }
+
+    /// Vectors, by their mean and their scatter about it.
+    #[staticmethod]
+    fn vectors(
+        py: Python<'_>,
+        mean: Vec<f64>,
+        scatter: LentTable<'_, f64>,
+        users: f64,
+        noise: Vec<f64>,
+    ) -> PyResult<Self> {
+        Self::made(py, Vectors::new(mean, scatter.as_slice()?.to_vec(), users, noise))
     }
 
     /// Records of a linear regression, by their scatter matrix.

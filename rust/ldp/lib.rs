@@ -25,6 +25,7 @@ pub mod quadrature;
 mod simplex;
 pub mod sums;
 pub mod tractable;
+pub mod vectors;
 pub mod whiten;
 
 pub(crate) use quincunx_shared::{Error, Result, monitor, numeric, parallel, stream};

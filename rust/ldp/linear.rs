@@ -46,17 +46,50 @@ fn carry(d: usize, theta: &[f64], sigma: f64, s: &[f64], g: &[f64], gradient: &m
     scalars[d] = 2.0 * sigma * last;
 }
 
+/// The log-density of normal records of mean zero by their scatter matrix, and its derivative by their covariance.
+#[derive(Clone, Debug)]
+pub(super) struct Scattered {
+    p: usize,
+    users: f64,
+    /// The covariance on the way in, its Cholesky factor after.
+    pub(super) k: Vec<f64>,
+    pub(super) inverse: Vec<f64>,
+    product: Vec<f64>,
+    /// G of `tr(G dK)`.
+    pub(super) g: Vec<f64>,
+}
+
+impl Scattered {
+    pub(super) fn new(p: usize, users: f64) -> Self {
+        let [k, inverse, product, g] = std::array::from_fn(|_| vec![0.0; p * p]);
+        Self { p, users, k, inverse, product, g }
+    }
+
+    /// The value at the covariance `k` and variances beside it; `g` where it is wanted.
+    pub(super) fn value(&mut self, noise: &[f64], scatter: &[f64], wanted: bool) -> f64 {
+        let p = self.p;
+        for i in 0..p {
+            self.k[i * p + i] += noise[i];
+        }
+        let half_log = cholesky(&mut self.k, p);
+        inverse_of_cholesky(&self.k, &mut self.inverse, p);
+        if wanted {
+            multiply(&self.inverse, scatter, &mut self.product, p, p, p);
+            multiply(&self.product, &self.inverse, &mut self.g, p, p, p);
+            for (g, inverse) in self.g.iter_mut().zip(&self.inverse) {
+                *g = 0.5 * (*g - self.users * inverse);
+            }
+        }
+        -self.users * (half_log + 0.5 * p as f64 * TAU.ln()) - 0.5 * dot(&self.inverse, scatter)
+    }
+}
+
 /// Records released with normal noise, or without.
 #[derive(Clone, Debug)]
 pub struct LinearRecords {
-    d: usize,
-    users: f64,
     scatter: Vec<f64>,
     noise: Vec<f64>,
-    k: Vec<f64>,
-    inverse: Vec<f64>,
-    product: Vec<f64>,
-    g: Vec<f64>,
+    law: Scattered,
 }
 
 impl LinearRecords {
@@ -67,36 +100,26 @@ impl LinearRecords {
     pub fn new(scatter: Vec<f64>, users: f64, noise: Vec<f64>) -> Result<Self> {
         let p = noise.len();
         Error::require_shape("scatter", [p, p], [scatter.len()])?;
-        let empty = vec![0.0; p * p];
-        let [k, inverse, product, g] = std::array::from_fn(|_| empty.clone());
-        Ok(Self { d: p - 1, users, scatter, noise, k, inverse, product, g })
+        Ok(Self { scatter, noise, law: Scattered::new(p, users) })
     }
 }
 
 impl Likelihood for LinearRecords {
     fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
-        let (d, p) = (self.d, self.d + 1);
+        let p = self.noise.len();
+        let d = p - 1;
         let (theta, sigma, s) = (&natural[..d], natural[d], &natural[p..]);
-        joint(d, theta, sigma, s, &mut self.k);
-        for i in 0..p {
-            self.k[i * p + i] += self.noise[i];
-        }
-        let half_log = cholesky(&mut self.k, p);
-        inverse_of_cholesky(&self.k, &mut self.inverse, p);
-        let value = -self.users * (half_log + 0.5 * p as f64 * TAU.ln()) - 0.5 * dot(&self.inverse, &self.scatter);
+        joint(d, theta, sigma, s, &mut self.law.k);
+        let value = self.law.value(&self.noise, &self.scatter, gradient.is_some());
         if let Some(gradient) = gradient {
-            multiply(&self.inverse, &self.scatter, &mut self.product, p, p, p);
-            multiply(&self.product, &self.inverse, &mut self.g, p, p, p);
-            for (g, inverse) in self.g.iter_mut().zip(&self.inverse) {
-                *g = 0.5 * (*g - self.users * inverse);
-            }
-            carry(d, theta, sigma, s, &self.g, gradient);
+            carry(d, theta, sigma, s, &self.law.g, gradient);
         }
         value
     }
 
     fn parameters(&self) -> usize {
-        self.d + 1 + self.d * self.d
+        let d = self.noise.len() - 1;
+        d + 1 + d * d
     }
 }
 

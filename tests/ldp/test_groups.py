@@ -46,6 +46,12 @@ CASES = {
     ),
     "rows": (ldp.HistogramModel(), told(UNARY, CHOICES), np.array([0, 1, 0, 0]), {"theta": THETA}),
     "categories": (ldp.HistogramModel(), told(GENERAL, CHOICES), CHOICES[SOME], {"theta": THETA}),
+    "vectors": (
+        ldp.MultivariateNormalModel(),
+        told(RECORDS, X),
+        X[SOME],
+        {"mean": [0.2, -0.4], "covariance": [[1.5, 0.3], [0.3, 0.5]]},
+    ),
     "records": (
         ldp.LinearRegression(),
         (told(RECORDS, X), told(ANSWERS, X @ [1.0, -1.0])),

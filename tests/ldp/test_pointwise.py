@@ -39,6 +39,7 @@ CASES = {
     "bits": (ldp.BernoulliModel(ANSWERS, **FEW), (ANSWERS.release(LABELS, insecure_seed=1).values,)),
     "rows": (ldp.HistogramModel(UNARY, **FEW), (UNARY.release(CHOICES, insecure_seed=1).values,)),
     "categories": (ldp.HistogramModel(privacy.GeneralizedRandomizedResponse(1.0, 3), **FEW), (CHOICES,)),
+    "vectors": (ldp.MultivariateNormalModel(RECORDS, **FEW), (X + 0.3 * RNG.normal(size=X.shape),)),
     "linear": (
         ldp.LinearRegression((RECORDS, RECORDS), fit_intercept=True, **FEW),
         (X + 0.3 * RNG.normal(size=X.shape), X @ [1.0, -1.0] + 0.3 * RNG.normal(size=30)),

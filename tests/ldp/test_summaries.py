@@ -66,6 +66,7 @@ CASES = {
         (RNG.laplace(3, 5, 90),),
         False,
     ),
+    "vectors": (ldp.MultivariateNormalModel(NORMAL, **FEW), (1e3 + X,), True),
     "records": (
         ldp.LinearRegression((NORMAL, NORMAL), **FEW),
         (X, X @ [1.0, -0.5] + RNG.normal(size=90)),
@@ -95,6 +96,7 @@ RAW = {
     "geometric counts": (ldp.GeometricModel(**FEW), (RNG.geometric(0.3, 90) - 1,)),
     "bits": (ldp.BernoulliModel(**FEW), (RNG.integers(0, 2, 90),)),
     "categories": (ldp.HistogramModel(categories=3, **FEW), (RNG.integers(0, 3, 90),)),
+    "vectors": (ldp.MultivariateNormalModel(**FEW), (X,)),
     "records": (ldp.LinearRegression(**FEW), (X, X[:, 0])),
 }
 EVERY = {**{name: case[:2] for name, case in CASES.items()}, **{f"raw {name}": case for name, case in RAW.items()}}
@@ -334,6 +336,7 @@ def test_sums_of_raw_data_have_their_likelihood(name):
         "geometric counts": {"probability": 0.3},
         "bits": {"probability": 0.3},
         "categories": {"theta": [0.2, 0.3, 0.5]},
+        "vectors": {"mean": [0.2, -0.1], "covariance": [[1.5, 0.3], [0.3, 0.5]]},
         "records": {"coefficients": [0.5, 0.1], "residual_sd": 0.7, "covariance": np.eye(2)},
     }
     point = points[name]

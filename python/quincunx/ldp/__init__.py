@@ -24,6 +24,7 @@ from quincunx.ldp._scalar import (
 )
 from quincunx.ldp._sgd import LDPSGD
 from quincunx.ldp._shuffle import shuffled_epsilon
+from quincunx.ldp._vector import MultivariateNormalModel
 
 if typing.TYPE_CHECKING:
     from quincunx.ldp._regression import LinearRegression, LogisticRegression
@@ -38,6 +39,7 @@ __all__ = [
     "HistogramModel",
     "LinearRegression",
     "LogisticRegression",
+    "MultivariateNormalModel",
     "PoissonModel",
     "Summary",
     "TractableModel",

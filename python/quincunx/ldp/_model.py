@@ -56,7 +56,7 @@ from quincunx.ldp._problem import (
     placed,
     populations,
 )
-from quincunx.ldp.priors import HalfNormal, Normal, Prior
+from quincunx.ldp.priors import LKJ, HalfNormal, Normal, Prior
 from quincunx.privacy._law import Noise, from_json, to_json
 
 
@@ -304,6 +304,15 @@ class PrivateModel(PosteriorEstimator):
         if prior.kind not in allowed:
             raise ValueError(f"`priors[{name!r}]` must be one of {list(allowed)}, got {prior!r}")
         return Block(support, prior.kind, prior.numbers)
+
+    def _covariance(self, d: int) -> Block:
+        """Return a covariance matrix: scales of one prior, correlations of another."""
+        scales, correlation = self._prior("scales", HalfNormal(2.5)), self._prior("correlation", LKJ(2))
+        if scales.kind not in ("half-normal", "gamma"):
+            raise ValueError(f"`priors['scales']` must be a HalfNormal or a Gamma, got {scales!r}")
+        if correlation.kind != "lkj":
+            raise ValueError(f"`priors['correlation']` must be an LKJ, got {correlation!r}")
+        return Block("covariance", scales.kind, [float(d), *correlation.numbers, *scales.numbers])
 
     def _of_groups(
         self,

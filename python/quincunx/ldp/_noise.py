@@ -29,6 +29,9 @@ MechanismLike: TypeAlias = Mechanism | Noise | None
 Pair: TypeAlias = "tuple[MechanismLike, MechanismLike]"
 #: The laws that a model integrates over, and the fields of each that it has a place for.
 Known: TypeAlias = Mapping[type[Noise], tuple[str, ...]]
+#: The share of records beyond the clients' bound from which on a fit warns. Not tuned: a smaller one warns of less
+#: bias.
+CLIPPED = 0.05
 #: Of normal noise on records that are clipped to a ball, which the model leaves to a warning.
 RECORDS: Known = {GaussianNoise: ("sigma", "scales", "radius", "dimension", "step")}
 

@@ -32,6 +32,7 @@ from quincunx.ldp._groups import (
 )
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import (
+    CLIPPED,
     RECORDS,
     Known,
     MechanismLike,
@@ -51,10 +52,6 @@ from quincunx.ldp.priors import LKJ, HalfNormal, Normal
 from quincunx.ldp.statistics import _of_linear, _of_logistic, smat
 from quincunx.privacy import Release
 from quincunx.privacy.noise import GaussianNoise, Noise, RandomizedResponseNoise
-
-#: The share of records beyond the clients' bound from which on a fit warns. Not tuned: a smaller one warns of less
-#: bias.
-CLIPPED = 0.05
 
 
 @parameters
@@ -445,12 +442,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         blocks = [self._scalar("coefficients", "real", Normal(0, 5**0.5))] * d
         if self._with_residual:
             blocks.append(self._scalar("residual_sd", "positive", HalfNormal(1)))
-        scales, correlation = self._prior("scales", HalfNormal(2.5)), self._prior("correlation", LKJ(2))
-        if scales.kind not in ("half-normal", "gamma"):
-            raise ValueError(f"`priors['scales']` must be a HalfNormal or a Gamma, got {scales!r}")
-        if correlation.kind != "lkj":
-            raise ValueError(f"`priors['correlation']` must be an LKJ, got {correlation!r}")
-        return [*blocks, Block("covariance", scales.kind, [float(d), *correlation.numbers, *scales.numbers])]
+        return [*blocks, self._covariance(d)]
 
     def _scores(self, x: npt.ArrayLike) -> Floats:
         """Return the draws of the linear predictor, shape (n, draws)."""
