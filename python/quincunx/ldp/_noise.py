@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, TypeGuard, TypeVar
 
@@ -17,6 +18,7 @@ from quincunx.privacy._mechanism import Mechanism
 from quincunx.privacy.noise import (
     GaussianNoise,
     GeneralizedRandomizedResponseNoise,
+    LaplaceNoise,
     Noise,
     RandomizedResponseNoise,
 )
@@ -34,6 +36,10 @@ Known: TypeAlias = Mapping[type[Noise], tuple[str, ...]]
 CLIPPED = 0.05
 #: Of normal noise on records that are clipped to a ball, which the model leaves to a warning.
 RECORDS: Known = {GaussianNoise: ("sigma", "scales", "radius", "dimension", "step")}
+#: Of noise on statistics that are summed over users.
+SUMMED: Known = {**RECORDS, LaplaceNoise: ("scale", "step")}
+#: By how much the distribution function of a sum of noise may differ from that of the normal law it is taken for.
+NOT_NORMAL = 1e-3
 
 
 def are_populations(released: object) -> TypeGuard[Mapping[Any, Any]]:
@@ -78,6 +84,36 @@ def sigmas(noise: Noise | None, dimension: int) -> Floats:
         shape = noise.scales.shape
         raise ValueError(f"`mechanism` must have {dimension} scales, one for each coordinate, got shape {shape}")
     return np.full(dimension, noise.deviations)
+
+
+def normality_bound(users: int) -> float:
+    """Return by how much, at most, the distribution function of a sum of so many Laplace variables is not normal.
+
+    Of characteristic functions f = (1 + t^2 / (2 n))^-n >= g = exp(-t^2 / 2) of sums of unit variance the distance is
+    at most 1/pi times the integral of (f - g) / t over t > 0, and that is (ln n - psi(n)) / 2, psi the digamma
+    function. What else is in the sum, the users' own statistics, makes it no larger.
+    """
+    from scipy.special import digamma
+
+    return float((math.log(users) - digamma(users)) / (2 * math.pi))
+
+
+def summed_sigmas(noise: Noise | None, dimension: int, users: int) -> Floats:
+    """Return the deviations of the noise of each user, where its sum is normal or nearly so.
+
+    Raises
+    ------
+    ValueError
+        If Laplace noise of so few users is not.
+    """
+    if not isinstance(noise, LaplaceNoise):
+        return sigmas(noise, dimension)
+    if users and normality_bound(users) > NOT_NORMAL:
+        least = next(n for n in range(users + 1, 2**20) if normality_bound(n) <= NOT_NORMAL)
+        raise ValueError(
+            f"`n` must be at least {least} with Laplace noise, the sum of which is taken as normal, got {users}"
+        )
+    return np.full(dimension, math.sqrt(2) * noise.scale)
 
 
 def single_sigma(noise: Noise | None) -> float:
