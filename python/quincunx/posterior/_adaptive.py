@@ -209,6 +209,8 @@ class AdaptiveMarginals(Guaranteed):
         ValueError, TypeError
             If the data do not fit the domain, before anything is drawn, or there is no record though their number is
             public.
+        TooLargeError
+            If the tables of all candidates need more memory than there is.
 
         Examples
         --------
@@ -238,6 +240,7 @@ class _Release:
         report: Callable[[int, int], object] | None,
     ) -> None:
         self.aim, self.seed, self.report = aim, insecure_seed, report
+        _check.room(8 * cells(aim._sizes, aim._candidates), "the tables of the candidates")
         self.columns, self.rows = columns, rows
         self.true: dict[Columns, Ints] = {}
         self.known: dict[Columns, NoisyMarginal] = {}
@@ -259,13 +262,15 @@ class _Release:
             left = aim._level - self.spent
             if last := left <= 2 * now.rho:
                 now = _Round.spending(left, aim._moved, now.reach)
+            # The filter: it holds by what rounds are, and is looked at all the same.
+            if self.spent + now.rho > aim._level:
+                raise AssertionError("a round must fit into what is left of the level")
             chosen = self.choose(fitted, now)
             self.measure(chosen, now.noise)
             before, fitted = fitted.law.marginal(chosen), self.fit(fitted)
             moved = self.total * float(np.abs(fitted.law.marginal(chosen) - before).sum())
             if moved <= _expected_error(now.noise, before.size):
                 now = now.sharper()
-        assert self.spent <= aim._level
         tables = list(self.known.values())
         fitted = fit_law(aim._sizes, tables, self.total, start=fitted.factors, heard=self.tell)
         guarantee = marked(aim.guarantee, self.seed)

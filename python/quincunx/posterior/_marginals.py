@@ -58,10 +58,11 @@ def fit_marginals(
 
     Notes
     -----
-    The law minimizes ``sum |table - expected|^2 / (2 variance)`` over all laws, to about a fifth of a percent of that
-    sum; with discrete Gaussian noise the minimum is the maximum of the likelihood. Of the laws that attain it it is the
-    one of largest entropy, a product of a factor for each table. It lives on the cliques of a junction tree: time and
-    memory grow with their cells, exponentially in the treewidth of the graph in which columns of a table are neighbors.
+    The law minimizes ``sum |table - expected|^2 / (2 variance)`` over all laws, to within about a nat and a percent of
+    that sum; with discrete Gaussian noise the minimum is the maximum of the likelihood. Of the laws that attain it, it
+    is the one of largest entropy, a product of a factor for each table. It lives on the cliques of a junction tree:
+    time and memory grow with their cells, exponentially in the treewidth of the graph in which columns of a table are
+    neighbors.
 
     References
     ----------

@@ -419,8 +419,8 @@ class PrivateBayesNet:
         Notes
         -----
         Tables that share nodes were counted from the same records, so that each knows something of the others': their
-        counts are those of the law of records that minimizes the squared distance from all noisy tables, to a fifth of
-        a percent (`fit_marginals`). Time grows with the cells of the junction tree: exponentially in the treewidth.
+        counts are those of the law of records that minimizes the squared distance from all noisy tables, to about a
+        percent (`fit_marginals`). Time grows with the cells of the junction tree: exponentially in the treewidth.
 
         Examples
         --------
