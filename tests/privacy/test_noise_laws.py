@@ -280,6 +280,8 @@ KNOWN = {
     "GeometricModel": ("geometric", "laplace", "gaussian"),
     "BernoulliModel": ("randomized-response", "geometric", "laplace", "gaussian"),
     "HistogramModel": (UNARY.kind, GRR.kind),
+    "LinearRegression, moments": ("gaussian", "laplace"),
+    "LogisticRegression, moments": ("gaussian", "laplace"),
 }
 
 
@@ -288,7 +290,7 @@ def test_a_model_refuses_other_laws_by_name(name):
     likelihood, law = MODELS[name]
     refused = 0
     for other in (REALS, WHOLES, BITS, UNARY, GRR, noise.GaussianNoise(1.0), noise.DiscreteGaussianNoise(2.0)):
-        if other.kind not in KNOWN.get(name.split(",")[0], (law.kind,)):
+        if other.kind not in KNOWN.get(name, KNOWN.get(name.split(",")[0], (law.kind,))):
             with pytest.raises(ValueError, match=f"must be one of .*, got {other.kind}"):
                 likelihood(other)
             refused += 1

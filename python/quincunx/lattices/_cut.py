@@ -14,6 +14,9 @@ from quincunx.lattices._box import CLOSED, MOST, Boundary, closed_axes, refuse_t
 from quincunx.lattices._lattice import Arrays, Lattice
 from quincunx.lattices._unit_cell import UnitCell, named_cell
 
+#: Numbers that are drawn at once: some milliseconds.
+BLOCK = 2**20
+
 
 class CutLattice(Lattice):
     """A lattice cut out of another along a line of its own; made by the functions of this file."""
@@ -305,4 +308,9 @@ def _chosen(diagonals: npt.ArrayLike, shape: tuple[int, int]) -> npt.NDArray[np.
 def _drawn(p: float | None, shape: tuple[int, int, int], rng: RandomSource) -> npt.NDArray[np.bool_]:
     probability = _check.probability(p, "p")
     stream = np.random.Generator(np.random.Philox(key=np.array(key(rng), dtype=np.uint64)))
-    return stream.random(shape) < probability
+    found = np.empty(shape, dtype=np.bool_)
+    flat = found.reshape(-1)
+    for start in range(0, flat.size, BLOCK):  # between blocks an interrupt is heard
+        part = flat[start : start + BLOCK]
+        part[:] = stream.random(len(part)) < probability
+    return found
