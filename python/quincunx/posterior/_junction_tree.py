@@ -260,12 +260,6 @@ def _contracted(parts: list[tuple[Floats, Columns]], wanted: set[int]) -> tuple[
     return result.sum(axis=axes_beyond(columns, kept)), kept
 
 
-def covered(scopes: Iterable[Columns], within: Iterable[Columns]) -> bool:
-    """Return whether each scope lies within one of others."""
-    wide = [set(clique) for clique in within]
-    return all(any(set(scope) <= clique for clique in wide) for scope in scopes)
-
-
 def downward_closure(scopes: Iterable[Columns]) -> list[Columns]:
     """Return all subsets, but the empty one, of scopes: by size, then in order."""
     found = {part for scope in scopes for size in range(1, len(scope) + 1) for part in combinations(scope, size)}

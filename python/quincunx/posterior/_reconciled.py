@@ -9,7 +9,6 @@ import numpy as np
 from quincunx import _check
 from quincunx._types import Array, Floats
 from quincunx.posterior import _account
-from quincunx.posterior._junction_tree import axes_beyond
 from quincunx.posterior._law_fit import NoisyMarginal, fit_law
 from quincunx.posterior._measuring import geometric_variance, total_of
 from quincunx.posterior._structure import Structure
@@ -38,9 +37,7 @@ def reconciled(
     for node in net.nodes:
         places = [net._columns[other] for other in net.family(node)]
         scope = tuple(sorted(places))
-        home = law.tree.home(scope)
-        joint = law.marginals[home].sum(axis=axes_beyond(law.tree.links[home].clique, scope))
-        joint = joint.transpose([scope.index(place) for place in places])
+        joint = law.marginal(scope).transpose([scope.index(place) for place in places])
         counts[node] = total * joint
         sums = joint.sum(axis=-1, keepdims=True)
         chances = np.where(sums > 0, joint / np.where(sums > 0, sums, 1.0), 1 / joint.shape[-1])
