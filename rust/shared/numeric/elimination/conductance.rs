@@ -45,7 +45,7 @@ pub fn log_determinant(
     let mut blocks: Vec<Vec<f64>> = vec![Vec::new(); supernodes.len()];
     let (mut log, mut roundings) = (0.0, 0.0);
     for (s, supernode) in supernodes.iter().enumerate() {
-        if s % 64 == 0 || supernode.size() > 64 {
+        if s % 64 == 0 {
             progress.check()?;
         }
         let (f, k) = (supernode.size(), supernode.columns);
@@ -70,6 +70,7 @@ pub fn log_determinant(
         }
         let mut column = vec![0.0; f];
         for p in 0..k {
+            progress.check()?;
             let g = front[p * wide + f];
             let mut sum = g;
             for i in p + 1..f {

@@ -58,10 +58,10 @@ impl PlannedMatrix {
         let field = Montgomery::new(modulus);
         let mut work = Elimination::new(self, field, parameter)?;
         for s in 0..self.plan.supernodes.len() {
-            if s % 64 == 0 || self.plan.supernodes[s].size() > 64 {
+            if s % 64 == 0 {
                 progress.check()?;
             }
-            match work.supernode(s) {
+            match work.supernode(s, progress)? {
                 Outcome::Done => {}
                 Outcome::Zero => return Ok(Some(0)),
                 Outcome::Stuck => return Ok(None),
@@ -103,13 +103,14 @@ impl<'a> Elimination<'a> {
     }
 
     /// Eliminates the columns of a supernode and leaves its block on the stack.
-    fn supernode(&mut self, s: usize) -> Outcome {
+    fn supernode(&mut self, s: usize, progress: &Progress) -> Result<Outcome> {
         let (matrix, width) = (self.matrix, self.matrix.width());
         let supernode = &matrix.plan.supernodes[s];
         let (f, k) = (supernode.size() * width, supernode.columns * width);
         self.assemble(s, f);
         let mut dense = Dense {
             field: self.field,
+            progress,
             f,
             k,
             a: &mut self.front,
@@ -119,16 +120,16 @@ impl<'a> Elimination<'a> {
         };
         let search = s + 1 == matrix.plan.supernodes.len();
         let outcome = match matrix.kind {
-            MatrixKind::Symmetric => dense.symmetric(search),
-            MatrixKind::General => dense.general(search),
-            MatrixKind::Skew => dense.skew(search),
+            MatrixKind::Symmetric => dense.symmetric(search)?,
+            MatrixKind::General => dense.general(search)?,
+            MatrixKind::Skew => dense.skew(search)?,
         };
         if let Outcome::Done = outcome
             && f > k
         {
-            dense.block(matrix.kind == MatrixKind::General, &mut self.stack);
+            dense.block(matrix.kind == MatrixKind::General, &mut self.stack)?;
         }
-        outcome
+        Ok(outcome)
     }
 
     /// Fills the front of a supernode: the matrix's own entries and the blocks of its children.
@@ -171,6 +172,7 @@ impl<'a> Elimination<'a> {
 /// A dense front: `a` is f x f, `left` and `right` are f x k, all by rows.
 struct Dense<'a> {
     field: Montgomery,
+    progress: &'a Progress,
     f: usize,
     k: usize,
     a: &'a mut [u64],
@@ -204,15 +206,16 @@ impl Dense<'_> {
         *self.value = self.field.mul(*self.value, factor);
     }
 
-    fn symmetric(&mut self, search: bool) -> Outcome {
+    fn symmetric(&mut self, search: bool) -> Result<Outcome> {
         self.prepare();
         let (f, k) = (self.f, self.k);
         for j in 0..k {
+            self.progress.check()?;
             let pivot = self.finished(j, j, j);
             if pivot == 0 && search && j + 1 == f {
-                return Outcome::Zero;
+                return Ok(Outcome::Zero);
             }
-            let Some(inverse) = self.inverse(pivot) else { return Outcome::Stuck };
+            let Some(inverse) = self.inverse(pivot) else { return Ok(Outcome::Stuck) };
             self.multiply_value(pivot);
             for i in j + 1..f {
                 let x = self.finished(i, j, j);
@@ -220,25 +223,26 @@ impl Dense<'_> {
                 self.left[i * k + j] = self.field.mul(x, inverse);
             }
         }
-        Outcome::Done
+        Ok(Outcome::Done)
     }
 
-    fn general(&mut self, search: bool) -> Outcome {
+    fn general(&mut self, search: bool) -> Result<Outcome> {
         self.prepare();
         let (f, k) = (self.f, self.k);
         for j in 0..k {
+            self.progress.check()?;
             let mut pivot = self.finished(j, j, j);
             if pivot == 0 && search {
                 // The column is brought up to date and a row with an invertible entry changes places with row j.
                 let Some((i, x)) = (j + 1..f).map(|i| (i, self.finished(i, j, j))).find(|&(_, x)| x != 0) else {
-                    return Outcome::Zero;
+                    return Ok(Outcome::Zero);
                 };
                 (0..f).for_each(|t| self.a.swap(i * f + t, j * f + t));
                 (0..k).for_each(|t| self.left.swap(i * k + t, j * k + t));
                 self.multiply_value(self.field.enter(self.field.modulus() - 1));
                 pivot = x;
             }
-            let Some(inverse) = self.inverse(pivot) else { return Outcome::Stuck };
+            let Some(inverse) = self.inverse(pivot) else { return Ok(Outcome::Stuck) };
             self.multiply_value(pivot);
             for i in j + 1..f {
                 let (down, across) = (self.finished(i, j, j), self.finished(j, i, j));
@@ -246,23 +250,24 @@ impl Dense<'_> {
                 self.right[i * k + j] = across;
             }
         }
-        Outcome::Done
+        Ok(Outcome::Done)
     }
 
-    fn skew(&mut self, search: bool) -> Outcome {
+    fn skew(&mut self, search: bool) -> Result<Outcome> {
         self.prepare();
         let (f, k, modulus) = (self.f, self.k, self.field.modulus());
         for j in (0..k).step_by(2) {
+            self.progress.check()?;
             let mut pivot = self.finished(j + 1, j, j);
             if pivot == 0 && search {
                 let Some((i, x)) = (j + 2..f).map(|i| (i, self.finished(i, j, j))).find(|&(_, x)| x != 0) else {
-                    return Outcome::Zero;
+                    return Ok(Outcome::Zero);
                 };
                 self.exchange(j + 1, i);
                 self.multiply_value(self.field.enter(modulus - 1));
                 pivot = x;
             }
-            let Some(inverse) = self.inverse(pivot) else { return Outcome::Stuck };
+            let Some(inverse) = self.inverse(pivot) else { return Ok(Outcome::Stuck) };
             self.multiply_value(subtract(0, pivot, modulus));
             for i in j + 2..f {
                 let (first, second) = (self.finished(i, j, j), self.finished(i, j + 1, j));
@@ -272,7 +277,7 @@ impl Dense<'_> {
                 self.right[i * k + j + 1] = self.field.mul(first, inverse);
             }
         }
-        Outcome::Done
+        Ok(Outcome::Done)
     }
 
     /// Exchanges rows and columns `p < q` of a skew matrix kept below its diagonal.
@@ -294,9 +299,10 @@ impl Dense<'_> {
     }
 
     /// Pushes what is left: the block of the rows behind.
-    fn block(&self, general: bool, stack: &mut Vec<u64>) {
+    fn block(&self, general: bool, stack: &mut Vec<u64>) -> Result<()> {
         let (f, k) = (self.f, self.k);
         for i in k..f {
+            self.progress.check()?;
             let end = if general { f } else { i + 1 };
             let mut j = k;
             while j + 1 < end {
@@ -307,6 +313,7 @@ impl Dense<'_> {
             stack.extend((j..end).map(|j| self.finished(i, j, k)));
             stack.extend(std::iter::repeat_n(0, f - end));
         }
+        Ok(())
     }
 
     /// Two neighboring entries of the block, whose products share the row's factors.
