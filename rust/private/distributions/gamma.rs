@@ -15,7 +15,6 @@ use super::words::{RowWords, uniform};
 use crate::distributions::RandomSource;
 use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::elementary::{exp, ln, sin_cos};
-use crate::numeric::floats::{FloatWork, Floats, LANES, float_work};
 use crate::numeric::special::gamma::log_gamma;
 use rand_distr::{Distribution, Exp1, StandardNormal};
 use std::f64::consts::FRAC_PI_2;
@@ -80,29 +79,34 @@ pub fn draw_log(shape: f64, rng: &mut (impl RandomSource + rand_core::Rng)) -> f
 
 /// Strips of a [`ShapeTable`], those below its tails among them: what is looked up of them stays in the nearest cache.
 const STRIPS: usize = 1024;
+/// The root of a draw that strips are cut by: so high that the density of all shapes of a table is log-concave there.
+const ROOT: f64 = 64.0;
 
-/// Draws of one shape, by the logarithm t of the draw: its density exp(r t - e^t) is log-concave, with its mode at ln r.
+/// Draws of one shape, by the root t of the draw: its density t^(64 r - 1) exp(-t^64) is log-concave where 64 r > 1, and a draw is
+/// six squares away.
 ///
 /// From the mode on, to either side, there are strips below each of which a rectangle has the same area, as high as the density
 /// at the edge nearer to the mode; beyond them the tangent of the logarithm bounds the density. A strip is as likely as another, and
-/// a point of it is kept below the density at its farther edge without looking; that fails in one of sixty draws.
+/// a point of it is kept below the density at its farther edge without looking; that fails in one of fifty draws.
+///
+/// A word is the strip, the first eight bits of the number that the height is compared with, which mostly are enough, and the place
+/// in the strip.
 ///
 /// Sources: J. H. Ahrens, U. Dieter (1989), An alternative approach to sampling with tables (strips); L. Devroye (1986), chapter VII
 /// (log-concave densities).
 #[derive(Clone, Debug)]
 pub struct ShapeTable {
-    shape: f64,
-    /// Its logarithm.
+    /// 64 r - 1.
+    power: f64,
     mode: f64,
     /// Where a strip starts, nearer to the mode, and how far it goes.
-    edges: [f64; STRIPS],
-    widths: [f64; STRIPS],
-    /// What of the rectangle's height is kept at once; -1 where there is no rectangle.
-    kept: [f64; STRIPS],
+    strips: [[f64; 2]; STRIPS],
+    /// How many of 256 parts of the rectangle's height are kept at once.
+    kept: [u8; STRIPS],
 }
 
 /// The tails are the first strips.
-const TAILS: u64 = 2;
+const TAILS: usize = 2;
 
 impl ShapeTable {
     /// The table of a shape, if it is neither so small nor so large that its strips would be bad.
@@ -110,10 +114,11 @@ impl ShapeTable {
         if !(0.02..=1e3).contains(&shape) {
             return None;
         }
-        let mode = ln(shape);
-        let mut table = Self { shape, mode, edges: [mode; STRIPS], widths: [0.0; STRIPS], kept: [-1.0; STRIPS] };
+        let power = ROOT * shape - 1.0;
+        let mode = exp(ln(power / ROOT) / ROOT);
+        let mut table = Self { power, mode, strips: [[mode, 0.0]; STRIPS], kept: [0; STRIPS] };
         // The area below the density, whose maximum is 1 here, and a bit for what rectangles have beyond it.
-        let all = exp(log_gamma(shape) + shape - shape * mode);
+        let all = exp(log_gamma(shape) + power_of(mode) - power * ln(mode)) / ROOT;
         let mut area = 1.02 * all / STRIPS as f64;
         while !table.fill(area) {
             area *= 1.01;
@@ -123,50 +128,45 @@ impl ShapeTable {
 
     /// Sets the strips for rectangles of this area, unless there are too many.
     fn fill(&mut self, area: f64) -> bool {
-        let mut strip = TAILS as usize;
+        let mut strip = TAILS;
         for (tail, side) in [-1.0, 1.0].into_iter().enumerate() {
             let (mut edge, mut height) = (self.mode, 1.0);
-            // Until what is below the tangent is no more than a rectangle.
-            while height > area * self.slope(edge).abs() {
+            // Until what is below the tangent is no more than a rectangle; below zero there is nothing.
+            while height > 0.0 && height > area * self.slope(edge).abs() {
                 if strip == STRIPS {
                     return false;
                 }
                 let width = side * area / height;
-                let next = exp(self.log_density(edge + width));
-                (self.edges[strip], self.widths[strip], self.kept[strip]) = (edge, width, next / height);
+                let next = exp(self.log_ratio(edge + width, self.mode));
+                (self.strips[strip], self.kept[strip]) = ([edge, width], (256.0 * next / height) as u8);
                 (edge, height) = (edge + width, next);
                 strip += 1;
             }
             // The width of a tail is the share of the strip that is below its tangent.
-            (self.edges[tail], self.widths[tail]) = (edge, height / (area * self.slope(edge).abs()));
+            self.strips[tail] = [edge, if height > 0.0 { height / (area * self.slope(edge).abs()) } else { 0.0 }];
         }
-        self.kept[strip..].fill(-1.0);
-        self.widths[strip..].fill(0.0);
+        self.kept[strip..].fill(0);
         // Where nothing is, no point is: such a strip is refused always.
-        self.edges[strip..].fill(f64::INFINITY);
+        self.strips[strip..].fill([f64::INFINITY, 0.0]);
         true
     }
 
     /// The derivative of the logarithm of the density of t.
     fn slope(&self, t: f64) -> f64 {
-        self.shape - exp(t)
+        (self.power - ROOT * power_of(t)) / t
     }
 
-    /// The logarithm of the density of t over its maximum.
-    fn log_density(&self, t: f64) -> f64 {
-        self.shape * (t - self.mode) - (exp(t) - self.shape)
-    }
-
-    /// That less what it is at an edge.
+    /// The logarithm of the density of t over that at an edge.
     fn log_ratio(&self, t: f64, edge: f64) -> f64 {
-        self.shape * (t - edge) - (exp(t) - exp(edge))
+        if t > 0.0 { self.power * ln(t / edge) - (power_of(t) - power_of(edge)) } else { f64::NEG_INFINITY }
     }
 
-    /// The logarithm of a draw, if the proposal of a strip and two uniform numbers is kept.
-    fn proposed(&self, strip: u64, u: f64, v: f64, words: &mut RowWords) -> Option<f64> {
-        let (edge, width) = (self.edges[strip as usize], self.widths[strip as usize]);
+    /// The root of a draw, if the proposal of a word is kept.
+    fn proposed(&self, word: u64, words: &mut RowWords) -> Option<f64> {
+        let (strip, height, place) = parts(word);
+        let ([edge, width], v) = (self.strips[strip], (f64::from(height) + words.uniform()) / 256.0);
         if strip < TAILS {
-            if u >= width {
+            if place >= width {
                 return None;
             }
             let slope = self.slope(edge);
@@ -174,82 +174,61 @@ impl ShapeTable {
             let below = self.log_ratio(t, edge) - slope * (t - edge);
             return (v < exp(below)).then_some(t);
         }
-        let t = edge + width * u;
+        let t = edge + width * place;
         (edge < f64::INFINITY && v < exp(self.log_ratio(t, edge))).then_some(t)
     }
 
     /// Draws of the shape.
     pub fn draw_many(&self, level: Level, words: &mut RowWords, draws: &mut [f64]) {
-        let (mut own, mut others) = ([[0; BATCH]; 2], [0; BATCH]);
+        let (mut own, mut others) = ([0; BATCH], [0; BATCH]);
         for draws in draws.chunks_mut(BATCH) {
-            own.iter_mut().for_each(|own| words.fill(&mut own[..draws.len()]));
-            let open = float_work(level, Strips { table: self, words: &own, draws, others: &mut others });
+            words.fill(&mut own[..draws.len()]);
+            let open = at_level!(level, self.propose(&own, draws, &mut others));
             for &place in &others[..open] {
                 let place = place as usize;
-                let [mut first, mut second] = own.map(|own| own[place]);
+                let mut word = own[place];
                 draws[place] = loop {
-                    let strip = first % STRIPS as u64;
-                    if let Some(t) = self.proposed(strip, uniform(first), uniform(second), words) {
+                    if let Some(t) = self.proposed(word, words) {
                         break t;
                     }
-                    (first, second) = (words.word(), words.word());
+                    word = words.word();
                 };
             }
-            at_level!(level, exponentials(draws));
+            at_level!(level, powers(draws));
         }
     }
-}
 
-#[inline(always)]
-fn exponentials(logs: &mut [f64]) {
-    for log in logs {
-        *log = exp(*log);
-    }
-}
-
-/// Logarithms of draws that a table keeps at once; which are not, and how many.
-struct Strips<'a> {
-    table: &'a ShapeTable,
-    words: &'a [[u64; BATCH]; 2],
-    draws: &'a mut [f64],
-    others: &'a mut [u32; BATCH],
-}
-
-impl FloatWork for Strips<'_> {
-    type Output = usize;
-
+    /// Roots of draws that are kept at once; which are not, and how many.
     #[inline(always)]
-    fn run<F: Floats>(self, f: F) -> usize {
-        let Self { table, words: [first, second], draws, others } = self;
+    fn propose(&self, words: &[u64], draws: &mut [f64], others: &mut [u32; BATCH]) -> usize {
         let mut open = 0;
-        let words = first.as_chunks::<LANES>().0.iter().zip(second.as_chunks::<LANES>().0);
-        for ((start, draws), (first, second)) in (0..).step_by(LANES).zip(draws.chunks_mut(LANES)).zip(words) {
-            let (mut strips, mut u, mut v) = ([0; LANES], [0.0; LANES], [0.0; LANES]);
-            for lane in 0..LANES {
-                strips[lane] = (first[lane] % STRIPS as u64) as u32;
-                (u[lane], v[lane]) = (uniform(first[lane]), uniform(second[lane]));
-            }
-            // SAFETY: there are so many strips.
-            let [edge, width, kept] =
-                [&table.edges, &table.widths, &table.kept].map(|of_strip| unsafe { f.gather(of_strip, &strips) });
-            let logs = f.add(edge, f.mul(width, f.load(&u)));
-            if let Some(draws) = draws.first_chunk_mut::<LANES>() {
-                f.store(logs, draws);
-            } else {
-                let mut last = [0.0; LANES];
-                f.store(logs, &mut last);
-                draws.copy_from_slice(&last[..draws.len()]);
-            }
-            // The words of strip and place are the lowest and the highest bits of one: they have none in common.
-            let mut refused = !f.bits(kept, f.load(&v)) & (0xff >> (LANES - draws.len()));
-            while refused != 0 {
-                others[open] = start + refused.trailing_zeros();
-                refused &= refused - 1;
-                open += 1;
-            }
+        for ((i, draw), &word) in (0..).zip(draws).zip(words) {
+            let (strip, height, place) = parts(word);
+            let [edge, width] = self.strips[strip];
+            *draw = edge + width * place;
+            // Written always and kept where it is meant: no jump to guess wrong.
+            others[open] = i;
+            open += usize::from(height >= self.kept[strip]);
         }
         open
     }
+}
+
+/// The strip, the first bits of the height and the place of a word, which have no bit in common.
+#[inline(always)]
+fn parts(word: u64) -> (usize, u8, f64) {
+    (word as usize % STRIPS, (word >> 10) as u8, uniform(word & !0 << 18))
+}
+
+/// The power that t is the root of, by six squares.
+#[inline(always)]
+fn power_of(t: f64) -> f64 {
+    (0..6).fold(t, |power, _| power * power)
+}
+
+#[inline(always)]
+fn powers(roots: &mut [f64]) {
+    roots.iter_mut().for_each(|root| *root = power_of(*root));
 }
 
 /// Draws worked on together, in 2 KiB for each of what is kept of them. Not tuned.
@@ -459,7 +438,7 @@ pub(crate) mod tests {
             assert!(draws(Level::Avx2) == found && draws(Level::Baseline) == found, "{shape}");
             let distance = distance(shape, found);
             assert!(distance < 2.693, "shape {shape}: {distance}");
-            let kept: f64 = table.kept.iter().map(|kept| kept.max(0.0)).sum();
+            let kept: f64 = table.kept.iter().map(|&kept| f64::from(kept) / 256.0).sum();
             assert!(kept > 0.97 * STRIPS as f64, "{shape}: {kept}");
         }
         assert!(ShapeTable::new(0.019).is_none() && ShapeTable::new(1001.0).is_none());

@@ -103,16 +103,16 @@ impl DenseRow {
         share: &mut Allocation<'_>,
     ) {
         self.words.restart(key, purpose, iteration, row);
-        at_level!(level, overdispersed_means(data.codes, rates, (shapes, ratios), &mut self.means));
         self.counts.fill(0);
         for start in (0..rates.len()).step_by(BATCH) {
             let batch = start..rates.len().min(start + BATCH);
             let words = &mut self.batch[..batch.len()];
             self.words.fill(words);
-            let found = at_level!(level, unsettled(&self.means[batch.clone()], words, &mut self.columns));
+            let (codes, rates) = (&data.codes[batch.clone()], &rates[batch.clone()]);
+            let (shapes, ratios) = (shapes.part(batch.clone()), ratios.part(batch.clone()));
+            let found = at_level!(level, unsettled((codes, rates), (shapes, ratios), words, &mut self.columns));
             if found > 0 {
-                let (columns, counts) = (&self.columns[..found], &mut self.counts[batch.clone()]);
-                let (rates, shapes, ratios) = (&rates[batch.clone()], shapes.part(batch.clone()), ratios.part(batch));
+                let (columns, counts) = (&self.columns[..found], &mut self.counts[batch]);
                 self.left_over.clear();
                 at_level!(level, search_many(columns, (rates, shapes, ratios), words, counts, &mut self.left_over));
                 for column in self.left_over.iter().map(|&column| column as usize) {
@@ -180,24 +180,6 @@ impl DenseRow {
         for &column in &self.left_over {
             share.count(column as usize, self.counts[column as usize] as u64, rng);
         }
-    }
-}
-
-/// The means of overdispersed counts whose release is not positive, r alpha mu / (r + mu (1 - alpha)), at most one; else zero.
-#[inline(always)]
-fn overdispersed_means(codes: &[i8], rates: &[f64], (shapes, ratios): (RowShapes<'_>, Ratios<'_>), means: &mut [f64]) {
-    match (shapes.one(), ratios.own) {
-        (Some(r), None) => means_of(codes, rates, |_| (r, ratios.greatest), means),
-        _ => means_of(codes, rates, |column| (shapes.at(column), ratios.at(column)), means),
-    }
-}
-
-#[inline(always)]
-fn means_of(codes: &[i8], rates: &[f64], at: impl Fn(usize) -> (f64, f64), means: &mut [f64]) {
-    for (column, ((mean, &code), &rate)) in means.iter_mut().zip(codes).zip(rates).enumerate() {
-        let (r, alpha) = at(column);
-        let found = r * alpha * rate / (r + rate * (1.0 - alpha));
-        *mean = if (code <= 0) & (code != HELD_OUT) { if found < 1.0 { found } else { 1.0 } } else { 0.0 };
     }
 }
 

@@ -16,6 +16,7 @@
 use super::allocation::Ratios;
 use super::dispersion::RowShapes;
 use super::negative_binomial::SEARCHED;
+use super::row::HELD_OUT;
 use crate::distributions::two_piece_cells::{Group, LARGEST_JOINT, MOST_STEEP, SMALL_JOINT, found, set_counts};
 use crate::distributions::words::{RowWords, uniform};
 use crate::numeric::elementary::{exp, ln};
@@ -215,22 +216,47 @@ pub fn uniform_of(word: u64) -> f64 {
     uniform(word).min(LARGEST_UNIFORM)
 }
 
-/// Columns whose count may be positive, by a bound of its mean and a word each: in front, and how many.
+/// Columns whose release is not positive and whose count may be, by a bound of its mean and a word each: in front, and how many.
 #[inline(always)]
-pub fn unsettled(means: &[f64], words: &[u64], columns: &mut [u32]) -> usize {
+pub fn unsettled(
+    (codes, rates): (&[i8], &[f64]),
+    (shapes, ratios): (RowShapes<'_>, Ratios<'_>),
+    words: &[u64],
+    columns: &mut [u32],
+) -> usize {
+    match (shapes.one(), ratios.own) {
+        (Some(r), None) => unsettled_of((codes, rates), |_| (r, ratios.greatest), ratios.greatest, words, columns),
+        _ => {
+            let at = |column: usize| (shapes.at(column), ratios.at(column));
+            unsettled_of((codes, rates), at, ratios.greatest, words, columns)
+        }
+    }
+}
+
+#[inline(always)]
+fn unsettled_of(
+    (codes, rates): (&[i8], &[f64]),
+    at: impl Fn(usize) -> (f64, f64),
+    greatest: f64,
+    words: &[u64],
+    columns: &mut [u32],
+) -> usize {
     let mut found = 0;
-    for (start, (means, words)) in (0..).step_by(LANES).zip(means.chunks(LANES).zip(words.chunks(LANES))) {
-        let mut open = 0;
-        for (&mean, &word) in means.iter().zip(words) {
-            open |= u64::from(uniform(word) >= 1.0 - mean);
+    let eights = codes.chunks(LANES).zip(rates.chunks(LANES)).zip(words.chunks(LANES));
+    for (start, ((codes, rates), words)) in (0..).step_by(LANES).zip(eights) {
+        // The mean is r alpha mu / (r + mu (1 - alpha)), at most alpha mu: without a division most eights are settled.
+        let mut open = false;
+        for (&rate, &word) in rates.iter().zip(words) {
+            open |= uniform(word) >= 1.0 - greatest * rate;
         }
-        if open == 0 {
-            continue;
-        }
-        for ((column, &mean), &word) in (start..).zip(means).zip(words) {
-            // Written always and kept where it is meant: no jump to guess wrong.
-            columns[found] = column;
-            found += usize::from(uniform(word) >= 1.0 - mean);
+        if open {
+            for (column, ((&code, &rate), &word)) in (start..).zip(codes.iter().zip(rates).zip(words)) {
+                let (r, alpha) = at(column);
+                let mean = r * alpha * rate / (r + rate * (1.0 - alpha));
+                // Written always and kept where it is meant: no jump to guess wrong.
+                columns[found] = column as u32;
+                found += usize::from((code <= 0) & (code != HELD_OUT) & (uniform(word) >= 1.0 - mean));
+            }
         }
     }
     found
@@ -329,9 +355,8 @@ mod tests {
         } else {
             let mut own = vec![0; CELLS];
             words.fill(&mut own);
-            let mean = (r * alpha * rate / (r + rate * (1.0 - alpha))).min(1.0);
-            let mut columns = columns;
-            let found = at_level!(level, unsettled(&vec![mean; CELLS], &own, &mut columns));
+            let (mut columns, codes) = (columns, table.row(0).codes);
+            let found = at_level!(level, unsettled((codes, &rates), (shapes, ratios), &own, &mut columns));
             let laws = (&rates[..], shapes, ratios);
             at_level!(level, search_many(&columns[..found], laws, &own, &mut counts, &mut left_over));
             for &column in &left_over {

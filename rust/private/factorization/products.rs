@@ -90,9 +90,15 @@ impl FloatWork for RateProducts<'_> {
                 let held = if rows - row >= HELD { HELD } else { 1 };
                 let mut sums = [[0.0; PANEL]; HELD];
                 if held == HELD {
-                    sums = tile::<F, HELD>(f, panel, [&left[at(0)], &left[at(1)], &left[at(2)], &left[at(3)]]);
+                    let left = [&left[at(0)], &left[at(1)], &left[at(2)], &left[at(3)]];
+                    // One or two eights of columns at a time, as registers allow.
+                    if F::HELD == 4 {
+                        tile::<F, HELD, 2>(f, panel, 0, left, &mut sums);
+                    } else {
+                        (0..2).for_each(|half| tile::<F, HELD, 1>(f, panel, half, left, &mut sums));
+                    }
                 } else {
-                    [sums[0]] = tile::<F, 1>(f, panel, [&left[at(0)]]);
+                    tile::<F, 1, 2>(f, panel, 0, [&left[at(0)]], &mut sums);
                 }
                 for (i, sums) in sums[..held].iter().enumerate() {
                     let start = (row + i) * panels.cols;
@@ -109,26 +115,34 @@ impl FloatWork for RateProducts<'_> {
     }
 }
 
-/// The rates of some rows in a panel.
+/// The rates of some rows in some eights of a panel.
 #[inline(always)]
-fn tile<F: Floats, const N: usize>(f: F, panel: &[[f64; PANEL]], left: [&[f64]; N]) -> [[f64; PANEL]; N] {
-    let mut sums = [[f.splat(0.0); 2]; N];
+fn tile<F: Floats, const N: usize, const C: usize>(
+    f: F,
+    panel: &[[f64; PANEL]],
+    first: usize,
+    left: [&[f64]; N],
+    out: &mut [[f64; PANEL]; HELD],
+) {
+    let mut sums = [[f.splat(0.0); C]; N];
     let left = left.map(|left| &left[..panel.len()]);
     for (k, columns) in panel.iter().enumerate() {
-        let (low, high) = (f.load(eight(columns, 0)), f.load(eight(columns, LANES)));
+        let mut factors = [f.splat(0.0); C];
+        for (c, factor) in factors.iter_mut().enumerate() {
+            *factor = f.load(eight(columns, (first + c) * LANES));
+        }
         for (sums, left) in sums.iter_mut().zip(left) {
             let weight = f.splat(left[k]);
-            sums[0] = f.add(sums[0], f.mul(weight, low));
-            sums[1] = f.add(sums[1], f.mul(weight, high));
+            for (sum, factor) in sums.iter_mut().zip(factors) {
+                *sum = f.add(*sum, f.mul(weight, factor));
+            }
         }
     }
-    let mut out = [[0.0; PANEL]; N];
     for (out, sums) in out.iter_mut().zip(sums) {
-        for (out, sum) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(sums) {
+        for (out, sum) in out.as_chunks_mut::<LANES>().0[first..].iter_mut().zip(sums) {
             f.store(sum, out);
         }
     }
-    out
 }
 
 /// `out_r = sum_v W_rv R_v` for rows of weights that are `right.rows` long.
