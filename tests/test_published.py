@@ -239,6 +239,9 @@ def test_synthetic_laws_of_neighbors_differ_in_noise_alone(relation, delta):
     domain = {"a": 2, "b": 3, "c": 2}
     for kind in [posterior.MarginalTree] + [posterior.AdaptiveMarginals] * (delta > 0):
         released_alike(kind(1.0, delta, domain=domain, relation=relation), neighbors)
+    if delta:
+        few = posterior.AdaptiveMarginals(1.0, delta, domain=domain, relation=relation, rare_threshold=1.0)
+        released_alike(few, neighbors)
 
 
 def released_alike(selection, neighbors):

@@ -41,10 +41,10 @@ def begun(aim, data, seed=0):
 
 @pytest.mark.parametrize("relation", [ReplaceOne(), AddRemove()], ids=str)
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.05, 1e-9), (0.5, 1e-6), (3.0, 1e-9), (40.0, 1e-3)])
-@pytest.mark.parametrize("columns", [1, 2, 5])
-def test_a_release_spends_its_level_and_no_more(epsilon, delta, relation, columns):
+@pytest.mark.parametrize(("columns", "rare"), [(1, None), (2, None), (5, None), (5, 1.0)])
+def test_a_release_spends_its_level_and_no_more(epsilon, delta, relation, columns, rare):
     sizes = [3, 2, 4, 2, 3][:columns]
-    aim = AdaptiveMarginals(epsilon, delta, domain=dict(enumerate(sizes)), relation=relation)
+    aim = AdaptiveMarginals(epsilon, delta, domain=dict(enumerate(sizes)), relation=relation, rare_threshold=rare)
     work, spent = begun(aim, chain_records(400, sizes, np.random.default_rng(1))), []
     moved = 2 if relation == ReplaceOne() else 1
     measure, choose = work.measure, work.choose
@@ -67,7 +67,8 @@ def test_a_release_spends_its_level_and_no_more(epsilon, delta, relation, column
     assert (aim.guarantee.epsilon, aim.guarantee.delta, aim.guarantee.relation) == (epsilon, delta, relation)
 
 
-def test_choices_have_the_probabilities_of_the_mechanism():
+@pytest.mark.parametrize("grouped", [False, True])
+def test_choices_have_the_probabilities_of_the_mechanism(grouped):
     # By hand: weights of the workload, errors of the law so far, what noise alone would do.
     sizes, workload = [2, 3, 2, 2], [(0, 1), (1, 2), (1, 2, 3)]
     data = chain_records(60, sizes, np.random.default_rng(2))
@@ -76,18 +77,33 @@ def test_choices_have_the_probabilities_of_the_mechanism():
     for place in range(4):
         work.measure((place,), aim._first.noise)
     work.total = len(data)
+    if grouped:
+        work.group([((0,), (1,)), ((0,), (1, 2)), ((0,), (1,)), ((0, 1),)])
     fitted, now = work.fit(None), aim._first
     assert aim.candidates == ((0,), (1,), (2,), (3,), (0, 1), (1, 2), (1, 3), (2, 3), (1, 2, 3))
     weights = [1, 3, 2, 1, 3, 5, 3, 3, 6]
     scores = []
+    coarse, fewer = np.minimum(data, [1, 1, 1, 0]), [2, 2, 2, 1]
     for scope, weight in zip(aim.candidates, weights, strict=True):
-        expected = np.round(PARTS * len(data) * fitted.law.marginal(scope)) / PARTS
-        error = np.abs(table(data, scope, sizes) - expected).sum()
+        expected = len(data) * fitted.law.marginal(scope)
+        true = table(data, scope, sizes)
+        if grouped and scope in ((1,), (3,)):  # the rest of a group is halved, but for what the noisy counts differ by
+            first, second = work.released[scope][0][-2:]
+            share = np.clip(1 / 2 + (first - second) / (2 * expected[-1]), 0, 1)
+            expected = np.append(expected[:-1], [expected[-1] * share, expected[-1] * (1 - share)])
+        elif grouped:
+            true = table(coarse, scope, fewer)
+        assert expected.shape == true.shape
+        expected = np.round(PARTS * expected) / PARTS
+        error = np.abs(true - expected).sum()
         scores.append(weight * (error - math.sqrt(2 / math.pi * float(now.noise.variance)) * expected.size))
     for sharper in (1, 400):
         rate = sharper * float(now.exponent) * PARTS
         logs = rate * np.array(scores)
         chances = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
+        if grouped:  # the last column is one group, and tells nothing beside another
+            chances[[6, 7, 8]] = 0
+            chances /= chances.sum()
         exponent, now_ = now.exponent * sharper, now
         now_.exponent = exponent
         counts = dict.fromkeys(aim.candidates, 0)
@@ -99,7 +115,9 @@ def test_choices_have_the_probabilities_of_the_mechanism():
         kept = expected > 5
         found = np.array(list(counts.values()))
         rest = expected[~kept].sum()
-        statistic = ((found - expected) ** 2 / expected)[kept].sum() + (found[~kept].sum() - rest) ** 2 / max(rest, 5)
+        statistic = ((found - expected)[kept] ** 2 / expected[kept]).sum() + (found[~kept].sum() - rest) ** 2 / max(
+            rest, 5
+        )
         assert stats.chi2.sf(statistic, max(1, kept.sum())) > 1e-6
 
 
@@ -176,6 +194,76 @@ def test_the_tree_stays_as_small_as_was_asked():
     assert len(made.edges) <= 4
 
 
+def sparse_records(n, sizes, rng):
+    """Columns that depend on one another in four categories each, and hardly ever have another."""
+    kind = rng.integers(0, 4, n)
+    data = [np.where(rng.random(n) < 0.15, rng.integers(0, 4, n), (kind + 1) % 4) for _ in sizes]
+    return np.stack(
+        [
+            np.where(rng.random(n) < 0.02, rng.integers(0, size, n), column)
+            for size, column in zip(sizes, data, strict=True)
+        ],
+        axis=1,
+    )
+
+
+def test_rare_categories_taken_together_leave_half_the_error_in_wide_columns():
+    sizes, n = [150, 5, 150, 4], 20_000
+    data = sparse_records(n, sizes, np.random.default_rng(7))
+    errors = {}
+    for threshold in (None, 3):
+        aim = AdaptiveMarginals(1.0, 1e-9, domain=dict(enumerate(sizes)), rare_threshold=threshold)
+        made = aim.release(data, insecure_seed=1)
+        pairs = itertools.combinations(range(4), 2)
+        errors[threshold] = np.mean([np.abs(made.query(s) - table(data, s, sizes) / n).sum() / 2 for s in pairs])
+    assert errors[3] < 0.5 * errors[None]
+    few = [len(groups) for groups in made.groups.values()]
+    assert [sum(map(len, groups)) for groups in made.groups.values()] == sizes
+    assert few[0] < 12 > few[2]
+    wide = [scope for scope in made.marginals if len(scope) > 1]
+    assert wide
+    for scope, release in made.marginals.items():
+        assert release.shape == tuple((few if len(scope) > 1 else sizes)[i] for i in scope)
+    for node, chances in made.cpds.items():
+        assert chances.shape == tuple(sizes[i] for i in (*made.net.parents[node], node))
+        np.testing.assert_allclose(chances.sum(axis=-1), 1, rtol=1e-12)
+        for axis, parent in enumerate(made.net.parents[node]):
+            group = chances.take(made.groups[parent][-1], axis=axis)
+            assert np.ptp(group, axis=axis).max() == 0  # of one group nothing else was measured
+    # The shares of a group are those of its table, whose categories below zero have none.
+    for place in (0, 2):
+        group = list(made.groups[place][-1])
+        noisy, found = made.marginals[place,].values[group], n * made.query([place])[group]
+        order = np.argsort(noisy)
+        assert (np.diff(found[order]) > -1e-9).all()
+        kept = found > 0
+        np.testing.assert_allclose(noisy[kept] - found[kept], (noisy - found)[kept].mean(), atol=1e-6)
+
+
+def test_the_network_of_all_categories_stays_as_small_as_is_said():
+    sizes = [60] * 4
+    data = sparse_records(30_000, sizes, np.random.default_rng(8))
+    aim = AdaptiveMarginals(3.0, 1e-6, domain=dict(enumerate(sizes)), max_cells=3600, rare_threshold=3)
+    made = aim.release(data, insecure_seed=1)
+    few = [len(groups) for groups in made.groups.values()]
+    assert max(few) < 15
+    families = [made.net.family(node) for node in made.net.nodes]
+    assert sum(math.prod(few[i] for i in family) for family in families) < 2 * 3600
+    # Three columns together would have 60^3 cells; the shorter families lie in longer ones.
+    assert sum(chances.size for chances in made.cpds.values()) < 16 * 3600 * (1 + 2 / 60)
+    assert len(made.edges) == 3
+
+
+def test_columns_that_noise_hides_altogether_are_one_group():
+    data = chain_records(40, [3, 2, 4], np.random.default_rng(9))
+    aim = AdaptiveMarginals(0.05, 1e-9, domain={"a": 3, "b": 2, "c": 4}, rare_threshold=1e6)
+    made = aim.release(data, insecure_seed=1)
+    assert [len(groups) for groups in made.groups.values()] == [1, 1, 1]
+    assert {len(scope) for scope in made.marginals} == {1}
+    assert made.edges == ()
+    assert made.sample(rng=1).shape == (40, 3)
+
+
 def test_budget_takes_a_release_and_refuses_the_one_too_many():
     aim = AdaptiveMarginals(1.0, 1e-6, domain={"a": 2, "b": 2})
     budget = Budget(1.5, 1e-5)
@@ -198,6 +286,9 @@ def test_budget_takes_a_release_and_refuses_the_one_too_many():
         ({"workload": "ab"}, TypeError, "`workload` must be collections"),
         ({"workload": [("a", "c")]}, ValueError, "got 'c'"),
         ({"max_cells": 0}, ValueError, "`max_cells`"),
+        ({"rare_threshold": 0}, ValueError, "`rare_threshold`"),
+        ({"rare_threshold": math.inf}, ValueError, "`rare_threshold`"),
+        ({"rare_threshold": "3"}, TypeError, "`rare_threshold`"),
         ({"max_cells": 4, "workload": []}, ValueError, "`max_cells` must be at least 5"),
     ],
 )

@@ -1,6 +1,7 @@
 """Synthetic records: marginals of any width, selected round by round where the law so far errs most (AIM).
 
-    1. all one-way tables of the workload's columns, with noise of whole numbers; a law is fitted to them (`_law_fit`);
+    1. all one-way tables, with noise of whole numbers; a law is fitted to them (`_law_fit`), if that is asked for
+       of groups of categories (`_selection`);
     2. round by round: an exponential mechanism selects a marginal r by the score
 
            w_r (|table_r - expected_r|_1 - sqrt(2/pi) sigma cells_r),    w_r = sum over s in the workload of |r and s|,
@@ -24,8 +25,7 @@ import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._categories import CategoriesLike
-from quincunx._progress import Progress, reporting
-from quincunx._types import ByLabel, Ints
+from quincunx._types import ByLabel, Floats, Ints
 from quincunx.posterior import _account
 from quincunx.posterior._junction_tree import Columns, cells, downward_closure, eliminated
 from quincunx.posterior._law_fit import Fitted, NoisyMarginal, fit_law
@@ -33,24 +33,24 @@ from quincunx.posterior._measuring import (
     MOST_WEIGHT,
     PARTS,
     CountNoise,
-    scopes_of,
     total_of,
 )
-from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._parts import posterior_doc
-from quincunx.posterior._records import Nodes, Records
-from quincunx.posterior._synthetic import SyntheticBayesNet, of_law
+from quincunx.posterior._selection import MarginalSelection, rare_groups, regrouped, shares, summed
+from quincunx.posterior._synthetic import Groups, SyntheticBayesNet, group_of, of_conditionals
 from quincunx.privacy import PrivacyGuarantee, Release, ReplaceOne, _rational
 from quincunx.privacy._curves import Ranged, Zcdp
 from quincunx.privacy._discrete_gaussian import largest_rho, variance_for
 from quincunx.privacy._guarantee import guarantee_of
 from quincunx.privacy._relations import Relation
-from quincunx.privacy._release import Guaranteed, marked, seed_words
+from quincunx.privacy._release import marked, seed_words
 
 #: Rounds per column at the most, and the share of a round's privacy loss that is its noise's: those of the source.
 ROUNDS, SHARE = 16, Fraction(9, 10)
 #: Fits between rounds end where a step lowers their sum by less than this share of it.
 ROUGH = 1e-2
+#: Cells of all categories, as many times `max_cells`.
+EXPANDED = 16
 
 
 class _Round:
@@ -80,7 +80,7 @@ class _Round:
 
 
 @posterior_doc
-class AdaptiveMarginals(Guaranteed):
+class AdaptiveMarginals(MarginalSelection):
     """Selection and release of marginals round by round, from which `release` makes a law of synthetic records (AIM).
 
     Parameters
@@ -100,7 +100,11 @@ class AdaptiveMarginals(Guaranteed):
         the noisy tables alone.
     max_cells : int
         Cells that the tables of the law may have together, when all of the privacy loss is spent; before, the same
-        share of them. Time of a fit and memory grow with it.
+        share of them. Time of a fit and memory grow with it. Categories that are one group have one cell here; of all
+        categories the network may have 16 times as many.
+    rare_threshold : float > 0, optional
+        Categories whose noisy count is at first below so many deviations of the noise are one group in the tables of
+        several columns, 3 in `MarginalTree`; by default all are told apart.
 
     Attributes
     ----------
@@ -124,12 +128,18 @@ class AdaptiveMarginals(Guaranteed):
     add up for such rounds as for those fixed before, as long as their sum stays below the level [2]_: it is compared
     in exact fractions. Scores are whole numbers, of 1/1024 of a record, and the choice is by whole numbers.
 
+    Of a group of rare categories [3]_ each has the share that the tables of its column alone say: those are measured of
+    all categories. Groups spend nothing, for what was released decides. They are for columns of many categories that
+    hardly occur: of census records the first noise hides categories that matter, and errors are larger below epsilon 1.
+
     References
     ----------
     .. [1] R. McKenna, B. Mullins, D. Sheldon and G. Miklau (2022), AIM: an adaptive and iterative mechanism for
        differentially private synthetic data, PVLDB 15(11).
     .. [2] J. Whitehouse, A. Ramdas, R. Rogers and S. Wu (2023), Fully-adaptive composition in differential privacy,
        ICML.
+    .. [3] R. McKenna, G. Miklau and D. Sheldon (2021), Winning the NIST contest: a scalable and general approach to
+       differentially private synthetic data, J. Privacy and Confidentiality 11(3).
 
     Examples
     --------
@@ -138,6 +148,8 @@ class AdaptiveMarginals(Guaranteed):
     >>> aim.candidates[-1], aim.guarantee.epsilon
     (('sex', 'job'), 1.0)
     """
+
+    _UNIT = "privacy loss"
 
     def __init__(
         self,
@@ -148,17 +160,18 @@ class AdaptiveMarginals(Guaranteed):
         workload: Iterable[Iterable[Hashable]] | None = None,
         relation: Relation = _account.ONE,
         max_cells: int = 2**17,
+        rare_threshold: float | None = None,
     ) -> None:
         level = _check.real(epsilon, "epsilon", positive=True)
         failure = _check.real(delta, "delta")
         if not 0 < failure < 1:
             raise ValueError(f"`delta` must be in (0, 1): the rounds are too many for a pure guarantee, got {failure}")
-        self.relation = _account.relation_of(relation)
+        super().__init__(domain, workload, relation)
         self.max_cells = _check.whole(max_cells, "max_cells", minimum=1, maximum=2**30)
-        self._net = DiscreteBayesNet([], domain)
-        self.columns: Nodes = self._net.nodes
-        self._sizes = list(self._net._sizes.values())
-        scopes = scopes_of(self.columns, workload)
+        self.rare_threshold = (
+            None if rare_threshold is None else _check.real(rare_threshold, "rare_threshold", positive=True)
+        )
+        scopes = self._scopes
         for scope in scopes:
             if (count := cells(self._sizes, [scope])) > self.max_cells:
                 names = tuple(self.columns[i] for i in scope)
@@ -172,7 +185,6 @@ class AdaptiveMarginals(Guaranteed):
         raw = [sum(len({*scope} & {*wide}) for wide in scopes) for scope in self._candidates]
         most = max(1, *raw)
         self._weights = [max(1, round(weight * min(1, MOST_WEIGHT / most))) for weight in raw]
-        self._moved = 2 if isinstance(self.relation, ReplaceOne) else 1
         self._level = Fraction(largest_rho(level, failure))
         self._first = _Round.spending(
             self._level / (ROUNDS * len(self.columns)), self._moved, self._moved * PARTS * max(self._weights)
@@ -185,47 +197,14 @@ class AdaptiveMarginals(Guaranteed):
     def __repr__(self) -> str:
         return f"AdaptiveMarginals({len(self.columns)} columns, {len(self.candidates)} candidates, {self.guarantee})"
 
-    def release(
-        self, data: Records, *, insecure_seed: int | None = None, progress: Progress = None
+    def _release(
+        self,
+        columns: npt.NDArray[np.int32],
+        rows: int,
+        insecure_seed: int | None,
+        report: Callable[[int, int], object] | None,
     ) -> SyntheticBayesNet:
-        """Select and measure marginals of private records, and fit a law to them.
-
-        Parameters
-        ----------
-        data : array_like, shape (n, n_columns), or DataFrame
-            Records: a declared category of each column. A data frame may have more columns, which are not read.
-        insecure_seed : int, optional
-            Makes the release repeatable, for tests: the guarantee then says that it protects nobody.
-        progress : bool or function, optional
-            True for a bar, or a function of (done, total), in thousandths of the privacy loss.
-
-        Returns
-        -------
-        SyntheticBayesNet
-            With `sample`, `cpds`, `edges`, `marginals`, `guarantee`.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the data do not fit the domain, before anything is drawn, or there is no record though their number is
-            public.
-        TooLargeError
-            If the tables of all candidates need more memory than there is.
-
-        Examples
-        --------
-        >>> from quincunx.posterior import AdaptiveMarginals
-        >>> aim = AdaptiveMarginals(3.0, 1e-6, domain={"a": 2, "b": 2})
-        >>> made = aim.release([[0, 1], [1, 0]] * 300)
-        >>> made.marginals["a", "b"].shape
-        (2, 2)
-        """
-        codes, rows = self._net._data(data)
-        if not rows and isinstance(self.relation, ReplaceOne):
-            raise ValueError("`data` must hold at least one record, got none")
-        columns = np.ascontiguousarray(codes.reshape(rows, len(self.columns)).T, dtype=np.int32)
-        with reporting(progress, "privacy loss") as report:
-            return _Release(self, columns, rows, insecure_seed, report).run()
+        return _Release(self, columns, rows, insecure_seed, report).run()
 
 
 class _Release:
@@ -242,6 +221,9 @@ class _Release:
         self.aim, self.seed, self.report = aim, insecure_seed, report
         _check.room(8 * cells(aim._sizes, aim._candidates), "the tables of the candidates")
         self.columns, self.rows = columns, rows
+        #: Categories that are distinguished in tables of several columns; those of one column have all.
+        self.groups: list[Groups] = [tuple((code,) for code in range(size)) for size in aim._sizes]
+        self.shape = list(aim._sizes)
         self.true: dict[Columns, Ints] = {}
         self.known: dict[Columns, NoisyMarginal] = {}
         #: What was released of each, the last time with the least noise.
@@ -256,6 +238,8 @@ class _Release:
             self.measure((place,), now.noise)
         ones = [(values, noise.spread) for values, noise in self.released.values()]
         self.total = self.rows if isinstance(aim.relation, ReplaceOne) else total_of(ones)
+        if aim.rare_threshold is not None:
+            self.group([rare_groups(*one, aim.rare_threshold) for one in ones])
         fitted = self.fit(None)
         last = False
         while not last:
@@ -267,23 +251,29 @@ class _Release:
                 raise AssertionError("a round must fit into what is left of the level")
             chosen = self.choose(fitted, now)
             self.measure(chosen, now.noise)
-            before, fitted = fitted.law.marginal(chosen), self.fit(fitted)
-            moved = self.total * float(np.abs(fitted.law.marginal(chosen) - before).sum())
+            before, fitted = self.expected(chosen, fitted), self.fit(fitted)
+            moved = float(np.abs(self.expected(chosen, fitted) - before).sum())
             if moved <= _expected_error(now.noise, before.size):
                 now = now.sharper()
-        tables = list(self.known.values())
-        fitted = fit_law(aim._sizes, tables, self.total, start=fitted.factors, heard=self.tell)
+        fitted = fit_law(self.shape, self.tables(), self.total, start=fitted.factors, heard=self.tell)
         guarantee = marked(aim.guarantee, self.seed)
         marginals = {
             tuple(aim.columns[i] for i in scope): Release(values, guarantee, noise=noise.law)
             for scope, (values, noise) in self.released.items()
         }
-        return of_law(fitted.law, aim._net, guarantee, self.total, marginals, "aim")
+        parts = [self.shares(place, fitted) for place in range(len(self.groups))]
+        found = fitted.law.conditionals()
+        return of_conditionals(found, aim._net, guarantee, self.total, marginals, "aim", self.groups, parts)
+
+    def group(self, groups: list[Groups]) -> None:
+        """Take categories together; records are seen by groups from here on, but for tables of one column."""
+        self.groups, self.shape = groups, [len(each) for each in groups]
+        self.columns, self.sizes = regrouped(groups, self.columns), {}
 
     def table(self, scope: Columns) -> Ints:
-        """Return the true table of some columns."""
+        """Return the true table of some columns; those of one column are counted before categories are grouped."""
         if scope not in self.true:
-            shape = [self.aim._sizes[i] for i in scope]
+            shape = [self.shape[i] for i in scope]
             flat = np.ravel_multi_index(tuple(self.columns[list(scope)]), shape)
             self.true[scope] = np.bincount(flat, minlength=math.prod(shape)).reshape(shape)
         return self.true[scope]
@@ -303,8 +293,30 @@ class _Release:
     def fit(self, before: Fitted | None) -> Fitted:
         self.tell()
         start = None if before is None else before.factors
-        tables = list(self.known.values())
-        return fit_law(self.aim._sizes, tables, self.total, start=start, share=ROUGH, heard=self.tell)
+        return fit_law(self.shape, self.tables(), self.total, start=start, share=ROUGH, heard=self.tell)
+
+    def tables(self) -> list[NoisyMarginal]:
+        """Return what is known, all of it of groups."""
+        found = []
+        for table in self.known.values():
+            if len(table.columns) == 1:
+                groups = self.groups[table.columns[0]]
+                counts = summed(groups, np.ones(table.values.size))
+                table = NoisyMarginal(table.columns, summed(groups, table.values), table.variance * counts)
+            found.append(table)
+        return found
+
+    def shares(self, place: int, fitted: Fitted) -> Floats:
+        """Return the share that each category of a column has of its group."""
+        totals = self.total * fitted.law.marginal((place,))
+        return shares(self.groups[place], self.known[place,].values, totals)
+
+    def expected(self, scope: Columns, fitted: Fitted) -> Floats:
+        """Return the expected number of records in each cell of a table."""
+        found: Floats = self.total * fitted.law.marginal(scope)
+        if len(scope) == 1:
+            found = found[group_of(self.groups[scope[0]])] * self.shares(scope[0], fitted)
+        return found
 
     def tell(self) -> None:
         if self.report is not None:
@@ -314,10 +326,11 @@ class _Release:
         """Select a marginal by the exponential mechanism, among those whose tree is small enough."""
         aim = self.aim
         self.spent += Ranged(now.exponent * 2 * now.reach).rho
-        room = max(float((self.spent + now.noise.rho) / aim._level) * aim.max_cells, fitted.law.tree.cells)
+        room = max(float((self.spent + now.noise.rho) / aim._level) * aim.max_cells, self.size(()))
         scopes, scores = [], []
         for scope, weight in zip(aim._candidates, aim._weights, strict=True):
-            if self.size(scope) <= room:
+            # A column of one group says nothing beside others.
+            if (len(scope) == 1 or all(self.shape[i] > 1 for i in scope)) and self.size(scope) <= room:
                 scopes.append(scope)
                 scores.append(weight * self.score(scope, fitted, now.noise))
             self.tell()
@@ -327,15 +340,16 @@ class _Release:
         return scopes[int(_core.choose(values, len(values), *numbers, seed_words(self.seed, self.step))[0])]
 
     def size(self, scope: Columns) -> int:
-        """Return the cells of the tree that has one more marginal."""
+        """Return the cells of the tree that has one more marginal, or an `EXPANDED`th of those of all categories."""
         if scope not in self.sizes:
-            self.sizes[scope] = cells(self.aim._sizes, eliminated(self.aim._sizes, [*self.known, scope]))
+            cliques = eliminated(self.shape, [*self.known, scope])
+            self.sizes[scope] = max(cells(self.shape, cliques), cells(self.aim._sizes, cliques) // EXPANDED)
         return self.sizes[scope]
 
     def score(self, scope: Columns, fitted: Fitted, noise: CountNoise) -> int:
         """Return by how much a table errs beyond the noise, in parts of a record."""
         true = self.table(scope)
-        expected = np.rint(fitted.law.marginal(scope) * (PARTS * self.total)).astype(np.int64)
+        expected = np.rint(PARTS * self.expected(scope, fitted)).astype(np.int64)
         return int(np.abs(PARTS * true - expected).sum()) - round(PARTS * _expected_error(noise, true.size))
 
 

@@ -36,11 +36,11 @@ NEWTON, DIRECTIONS = 10, 60
 
 
 class NoisyMarginal(NamedTuple):
-    """A table of some columns, in rising order, and the variance of the noise of its cells."""
+    """A table of some columns, in rising order, and the variance of the noise of its cells, or of each."""
 
     columns: Columns
     values: Floats
-    variance: float
+    variance: float | Floats
 
     def and_another(self, other: NoisyMarginal) -> NoisyMarginal:
         """Return what two tables of the same columns say together: their mean, by the variances."""
@@ -69,7 +69,7 @@ class _Fit:
         self.places = [slice(*pair) for pair in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
         self.values = self.vector([table.values for table in tables])
         #: One over the deviation of each cell.
-        self.weights = self.vector([np.full(table.values.shape, table.variance**-0.5) for table in tables])
+        self.weights = self.vector([np.broadcast_to(table.variance**-0.5, table.values.shape) for table in tables])
 
     def vector(self, arrays: Sequence[Floats]) -> Floats:
         return np.concatenate([array.reshape(-1) for array in arrays]) if arrays else np.zeros(0)

@@ -16,7 +16,7 @@ from quincunx.posterior._measuring import geometric_variance, total_of
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._parts import posterior_doc
 from quincunx.posterior._records import Nodes
-from quincunx.posterior._synthetic import SyntheticBayesNet, of_law
+from quincunx.posterior._synthetic import SyntheticBayesNet, of_conditionals
 from quincunx.privacy import Release, noise
 
 #: Laws of noise that is added.
@@ -98,7 +98,8 @@ def fit_marginals(
     )
     law = fit_law(list(net._sizes.values()), tables, total).law
     guarantees = {id(release.guarantee): release.guarantee for release in marginals.values()}
-    return of_law(law, net, reduce(and_, guarantees.values()), total, marginals, "marginals")
+    guarantee = reduce(and_, guarantees.values())
+    return of_conditionals(law.conditionals(), net, guarantee, total, marginals, "marginals")
 
 
 def _marginal(net: DiscreteBayesNet, names: Nodes, release: Release) -> NoisyMarginal:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._types import Array, Ints
+from quincunx._types import Array, Floats, Ints
 from quincunx.posterior._records import Nodes
 from quincunx.privacy import PrivacyGuarantee, noise
 from quincunx.privacy._discrete_gaussian import DiscreteGaussian
@@ -86,12 +86,12 @@ def noisy_tables(noisy: CountNoise, tables: list[Ints], words: list[int] | None)
     return np.split(found, np.cumsum([len(table) for table in tables])[:-1])
 
 
-def total_of(tables: Iterable[tuple[Array, float]]) -> int:
+def total_of(tables: Iterable[tuple[Array, float | Floats]]) -> int:
     """Return the number of records that noisy tables say, at least 1: the mean, by the variance of each sum.
 
-    A table comes with the variance of its cells.
+    A table comes with the variance of its cells, or of each.
     """
-    sums = [(float(values.sum()), values.size * variance) for values, variance in tables]
+    sums = [(float(values.sum()), float(np.broadcast_to(spread, values.shape).sum())) for values, spread in tables]
     found = sum(whole / spread for whole, spread in sums) / sum(1 / spread for _, spread in sums)
     return min(max(round(found), 1), MOST_RECORDS)
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from quincunx import _check
 from quincunx._rng import RandomSource, generator
 from quincunx._types import DataFrame, Floats, Ints
-from quincunx.posterior._junction_tree import Law
+from quincunx.posterior._junction_tree import Columns
 from quincunx.posterior._network import DiscreteBayesNet, PrivateBayesNet
 from quincunx.posterior._parts import posterior_doc
 from quincunx.posterior._records import Nodes, marginal
 from quincunx.privacy import PrivacyGuarantee, Release
+
+#: Categories of a column that are distinguished, as tuples of codes.
+Groups: TypeAlias = "tuple[tuple[int, ...], ...]"
 
 
 @posterior_doc
@@ -33,7 +36,8 @@ class SyntheticBayesNet(PrivateBayesNet):
         Those of the network; with `MarginalTree` the pairs of columns that were selected and measured.
     marginals : dict
         Of tuple of columns to `Release`: what was measured, with the law of its noise, and of what was measured again
-        the last, with the least noise. With `MarginalTree` the axes of a pair are the `groups` of its columns.
+        the last, with the least noise. The axis of a column alone has its categories; the axes of several columns are
+        their `groups`.
     groups : dict
         Of column to tuple of tuples of codes: categories too rare to be distinguished from the noise are one group, the
         last.
@@ -67,7 +71,7 @@ class SyntheticBayesNet(PrivateBayesNet):
         guarantee: PrivacyGuarantee,
         n_records: int,
         marginals: Mapping[Nodes, Release],
-        groups: Mapping[Hashable, tuple[tuple[int, ...], ...]],
+        groups: Mapping[Hashable, Groups],
         mechanism: str = "mst",
     ) -> None:
         if not isinstance(net, DiscreteBayesNet):
@@ -176,66 +180,47 @@ class SyntheticBayesNet(PrivateBayesNet):
         return records
 
 
-def expanded(
-    net: DiscreteBayesNet,
-    groups: Mapping[Hashable, tuple[tuple[int, ...], ...]],
-    shares: Mapping[Hashable, Floats],
-    marginals: Mapping[Hashable, Floats],
-    joint: Mapping[Hashable, Floats],
-) -> dict[Hashable, Floats]:
-    """Return conditional probabilities of all categories, of tables of groups and of shares within the groups.
-
-    `joint` has the table (parent, node) of each node with a parent. Where a parent's group has no records, the
-    probabilities are those of the node alone.
-    """
-    cpds = {}
-    for node in net.nodes:
-        place = group_of(groups[node])
-        alone = marginals[node] / marginals[node].sum()
-        if not net.parents[node]:
-            cpds[node] = _summing(alone[place] * shares[node])
-            continue
-        table = joint[node]
-        totals = table.sum(axis=1, keepdims=True)
-        given = np.where(totals > 0, table / np.where(totals > 0, totals, 1.0), alone)
-        above = group_of(groups[net.parents[node][0]])
-        cpds[node] = _summing((given[:, place] * shares[node])[above])
-    return cpds
-
-
-def of_law(
-    law: Law,
+def of_conditionals(
+    found: Iterable[tuple[int, Columns, Floats]],
     net: DiscreteBayesNet,
     guarantee: PrivacyGuarantee,
     n_records: int,
     marginals: Mapping[Nodes, Release],
     mechanism: str,
+    groups: Sequence[Groups] | None = None,
+    shares: Sequence[Floats] | None = None,
 ) -> SyntheticBayesNet:
-    """Return a law on a junction tree as a network."""
-    names = net.nodes
-    found = law.conditionals()
-    edges = [(names[parent], names[column]) for column, parents, _ in found for parent in parents]
+    """Return a network of conditional probabilities (column, its parents, table): the column's axis is the last.
+
+    Axes are those of groups of categories, of which each category has a share; by default each is its own group.
+    """
+    names, edges, cpds = net.nodes, [], {}
+    if groups is None or shares is None:
+        groups = [tuple((code,) for code in range(net._sizes[name])) for name in names]
+        shares = [np.ones(net._sizes[name]) for name in names]
+    places = [group_of(each) for each in groups]
+    for column, parents, table in found:
+        edges += [(names[parent], names[column]) for parent in parents]
+        # The node's own axis first: rows of a group of parents stay equal bit for bit.
+        own = table[..., places[column]] * shares[column]
+        own /= own.sum(axis=-1, keepdims=True)
+        cpds[column] = own[np.ix_(*(places[parent] for parent in parents))] if parents else own
     return SyntheticBayesNet(
         DiscreteBayesNet(edges, net.categories),
-        cpds={names[column]: table for column, _, table in sorted(found, key=lambda one: one[0])},
+        cpds={names[column]: cpds[column] for column in sorted(cpds)},
         guarantee=guarantee,
         n_records=n_records,
         marginals=marginals,
-        groups={name: tuple((code,) for code in range(net._sizes[name])) for name in names},
+        groups=dict(zip(names, groups, strict=True)),
         mechanism=mechanism,
     )
 
 
-def group_of(groups: tuple[tuple[int, ...], ...]) -> Ints:
+def group_of(groups: Groups) -> Ints:
     """Return the group of each category."""
     found = np.zeros(sum(len(group) for group in groups), dtype=np.int64)
     for place, group in enumerate(groups):
         found[list(group)] = place
-    return found
-
-
-def _summing(table: Floats) -> Floats:
-    found: Floats = table / table.sum(axis=-1, keepdims=True)
     return found
 
 
