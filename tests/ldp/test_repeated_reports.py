@@ -89,8 +89,96 @@ def test_independent_reports_have_the_product_of_their_likelihoods(mechanism, re
     check(ldp.HistogramModel(mechanism, data="repeated"), one[which], laws[:, which].prod(axis=2).T, total**reports)
 
 
+def absences(reports):
+    """Which of the reports of a user may be missing together: all patterns but those of none and of all."""
+    return [np.array(bits) for bits in itertools.product((False, True), repeat=reports) if 0 < sum(bits) < reports]
+
+
+def masked(told, absent, junk):
+    """Reports with more of them that are missing, and something else under the mask."""
+    wide = np.full((len(told), len(absent), *told.shape[2:]), junk, dtype=told.dtype)
+    wide[:, ~absent] = told
+    return np.ma.array(wide, mask=np.broadcast_to(absent.reshape(-1, *[1] * (told.ndim - 2)), wide.shape))
+
+
+@pytest.mark.parametrize("reports", [2, 3])
+@pytest.mark.parametrize("mechanism", DAILY, ids=repr)
+def test_reports_of_permanent_rows_that_are_missing_are_summed_over(mechanism, reports):
+    # All reports there may be, given which are missing: their probabilities sum to one, whatever is masked.
+    rows, model = list(itertools.product((0, 1), repeat=3)), ldp.HistogramModel(mechanism, data="repeated")
+    every = np.array(list(itertools.product(rows, repeat=reports)), dtype=np.uint8)
+    whole = of_kept_rows(mechanism, every)
+    for absent in absences(reports):
+        told = np.array(list(itertools.product(rows, repeat=int((~absent).sum()))), dtype=np.uint8)
+        laws = of_kept_rows(mechanism, told)
+        # The sum over what the missing ones would have been, of all reports.
+        same = (every[:, ~absent][None] == told[:, None]).all(axis=(2, 3))
+        np.testing.assert_allclose(same @ whole, laws, rtol=1e-10)
+        check(model, masked(told, absent, 1), laws, 1.0)
+
+
+@pytest.mark.parametrize("mechanism", AGAIN, ids=repr)
+def test_independent_reports_that_are_missing_leave_the_product_of_the_others(mechanism):
+    one, total = single(mechanism)
+    laws = np.exp([mechanism.log_likelihood(one, x) for x in range(mechanism.categories)])
+    model = ldp.HistogramModel(mechanism, data="repeated")
+    for reports in (2, 3):
+        for absent in absences(reports):
+            there = int((~absent).sum())
+            which = np.array(list(itertools.product(range(len(one)), repeat=there)))[:300]
+            part = masked(one[which], absent, 99)
+            found = laws[:, which].prod(axis=2).T
+            if len(one) ** there <= 300:
+                check(model, part, found, total**there)
+            theta = shares(mechanism.categories)
+            assert model.log_likelihood(part, theta=theta) == pytest.approx(np.log(found @ theta).sum(), rel=1e-12)
+
+
 @pytest.mark.parametrize("mechanism", [*DAILY, *AGAIN], ids=repr)
-def test_one_report_of_each_has_the_likelihood_that_it_has_by_itself(mechanism):
+def test_users_who_missed_every_round_tell_nothing_and_are_counted(mechanism):
+    told = noisy_reports(mechanism.noise, X, 3, np.random.default_rng(1))
+    absent = np.random.default_rng(2).random(told.shape[:2]) < 0.5
+    absent[:40] = True
+    hidden = np.ma.array(told, mask=np.broadcast_to(absent.reshape(500, 3, *[1] * (told.ndim - 2)), told.shape))
+    model, theta = ldp.HistogramModel(mechanism, data="repeated"), shares(mechanism.categories)
+    whole = model.log_likelihood(hidden, theta=theta)
+    assert whole == pytest.approx(model.log_likelihood(hidden[40:], theta=theta), rel=1e-12)
+    # Users one by one, each with the reports that there are.
+    some = [told[i : i + 1, ~absent[i]] for i in range(500) if not absent[i].all()]
+    assert whole == pytest.approx(sum(model.log_likelihood(part, theta=theta) for part in some), rel=1e-10)
+    days = hidden.transpose(1, 0, *range(2, told.ndim))
+    releases = [privacy.Release(day, mechanism.guarantee, noise=mechanism.noise) for day in days]
+    assert model.log_likelihood(releases, theta=theta) == pytest.approx(whole, rel=1e-12)
+    summary = model.summarize(hidden)
+    assert summary == model.summarize(hidden[:77]) + model.summarize(hidden[77:])
+    assert (summary.n, len(summary.parts)) == (500, 1)
+    # Users of three rounds, of whom none is missing, are of the same law as those of two.
+    assert len((model.summarize(told) + model.summarize(told[:, :2])).parts) == 1
+
+
+@pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
+def test_missing_reports_are_saved_fitted_and_looked_at_user_by_user(tmp_path):
+    told = noisy_reports(DAILY[0].noise, X, 3, np.random.default_rng(1))
+    absent = np.random.default_rng(2).random(told.shape[:2]) < 0.5
+    hidden = np.ma.array(told, mask=np.repeat(absent[:, :, None], 3, axis=2))
+    model = ldp.HistogramModel(DAILY[0], data="repeated", **SHORT)
+    whole = model.summarize(hidden)
+    whole.save(tmp_path / "sum.npz")
+    assert ldp.Summary.load(tmp_path / "sum.npz") == whole
+    fitted = model.fit(hidden)
+    draws = fitted.draws_["theta"]
+    assert np.array_equal(model.fit(whole).draws_["theta"], draws)
+    each = fitted.log_likelihoods(hidden)[0, 0]
+    assert (np.abs(each) < 1e-12).tolist() == absent.all(axis=1).tolist()
+    assert each.sum() == pytest.approx(model.log_likelihood(hidden, theta=draws[0, 0]), rel=1e-12)
+    best = ldp.estimate_frequencies(hidden, "likelihood", data="repeated", mechanism=DAILY[0], tolerance=1e-6)
+    top = model.log_likelihood(hidden, theta=best)
+    for other in np.random.default_rng(2).dirichlet(np.ones(3), 50):
+        assert model.log_likelihood(hidden, theta=other) <= top + 1e-6
+
+
+@pytest.mark.parametrize("mechanism", [*DAILY, *AGAIN], ids=repr)
+def test_one_report_of_each_of_each_has_the_likelihood_that_it_has_by_itself(mechanism):
     release = mechanism.release(X, insecure_seed=1)
     theta = shares(mechanism.categories)
     found = ldp.HistogramModel(data="repeated").log_likelihood(release, theta=theta)
@@ -149,6 +237,36 @@ def test_repeated_reports_are_calibrated():
         model = ldp.HistogramModel(mechanism, data="repeated", n_chains=1, n_draws=200, n_warmup=100)
         found = ldp.calibration(model, n_repeats=40, n=300, rng=1)
         assert found.passed, (model, found.distances, found.limit)
+
+
+class Forgetful(ldp.HistogramModel):
+    """Users miss two rounds of five, by chance or, if `zeros`, those in which the first bit would be 0."""
+
+    zeros = False
+    _simulated_reports = 4
+
+    def fit(self, released, y=None, **given):
+        rng, told = np.random.default_rng(int(np.sum(released, dtype=np.uint64))), np.asarray(released)
+        absent = rng.random(told.shape[:2]) < 0.4
+        if self.zeros:
+            absent = told[:, :, 0] == 0
+        axes = (..., *[None] * (told.ndim - 2))
+        return super().fit(np.ma.array(told, mask=np.broadcast_to(absent[axes], told.shape)), **given)
+
+
+def test_reports_that_are_missing_by_chance_leave_the_posterior_calibrated():
+    for mechanism in (DAILY[0], DAILY[2], privacy.UnaryEncoding(0.5, 3), privacy.LocalHashing(0.7, 3)):
+        model = Forgetful(mechanism, data="repeated", n_chains=1, n_draws=200, n_warmup=100)
+        found = ldp.calibration(model, n_repeats=40, n=300, rng=1)
+        assert found.passed, (model, found.distances, found.limit)
+
+
+def test_reports_that_are_missing_for_what_they_say_are_not_ignorable():
+    class Shy(Forgetful):
+        zeros = True
+
+    model = Shy(DAILY[0], data="repeated", n_chains=1, n_draws=200, n_warmup=100)
+    assert not ldp.calibration(model, n_repeats=40, n=300, rng=1).passed
 
 
 def test_copies_of_permanent_rows_that_are_taken_as_independent_are_not_calibrated():
@@ -248,6 +366,14 @@ def test_what_are_no_repeated_reports_is_refused():
         (lambda: model.fit([first, first[:2]]), ValueError, "same users throughout, got 3 and 2"),
         (lambda: model.fit([first, [[0, 1, 0]]]), TypeError, "a list of releases alone"),
         (lambda: model.fit([first.values, first.values], mechanism=daily), TypeError, r"np\.stack"),
+        (
+            lambda: model.fit(first.masked(np.ones(first.shape, bool))),
+            ValueError,
+            "at least one report, got 3 that are",
+        ),
+        (lambda: model.fit(first.masked(np.eye(3, dtype=bool))), ValueError, "whole reports masked, .* at index"),
+        (lambda: ldp.HistogramModel().fit(first.masked(np.eye(3, dtype=bool))), ValueError, "a masked release"),
+        (lambda: ldp.estimate_frequencies(first.masked(np.eye(3, dtype=bool))), ValueError, "a masked release"),
         (lambda: model.fit([[0, 1, 2]]), ValueError, "`mechanism` must be given"),
         (lambda: model.fit(first, counts=[1, 1, 1]), TypeError, "`counts` and `n` must be None"),
         (lambda: model.fit(np.zeros((2, 1, 1, 3), int), mechanism=daily), ValueError, r"\(n, reports, \.\.\.\)"),
@@ -267,13 +393,13 @@ def test_laws_and_tallies_that_no_users_have_are_refused():
     part = whole.parts[0]
     part.check()
     for changed in (
-        {"laws": (("kept", 1, 0.2, 0.5, 0.1),)},
-        {"laws": (("kept", 1, 0.5, 0.2, 0.6),)},
-        {"laws": (("kept", 0, 0.5, 0.2, 0.1),)},
-        {"laws": (("copied", 1, 0.5, 0.2),)},
-        {"laws": (("supports", 1, 0.5, -1.0),)},
+        {"laws": (("kept", 0.2, 0.5, 0.1),)},
+        {"laws": (("kept", 0.5, 0.2, 0.6),)},
+        {"laws": (("copied", 0.5, 0.2),)},
+        {"laws": (("supports", 0.5, -1.0),)},
         {"laws": ()},
-        {"rows": part.rows + np.uint16(1)},
+        {"rows": part.rows + np.array([1, 1, 1, 0], np.uint16)},
+        {"rows": part.rows[:, :-1]},
         {"rows": part.rows[::-1]},
         {"weights": -part.weights},
     ):

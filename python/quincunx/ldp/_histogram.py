@@ -17,7 +17,7 @@ from quincunx.ldp._column_sums import ColumnSums, SubsetSums
 from quincunx.ldp._groups import Categories as Counted
 from quincunx.ldp._groups import Group, Rows, Shares, Supports
 from quincunx.ldp._model import PrivateModel
-from quincunx.ldp._noise import Known, MechanismLike, codes
+from quincunx.ldp._noise import Known, MechanismLike, codes, noise_of
 from quincunx.ldp._problem import Block, populations
 from quincunx.ldp._repeated import repeated
 from quincunx.ldp._simulation import DataSet, generated, noisy, noisy_reports
@@ -61,7 +61,7 @@ class HistogramModel(PrivateModel):
         information of unary encoding; sums of subsets are taken as normal, and refused below 50 expected by chance.
         Reports of local hashing and Hadamard response are "rows", or "patterns" with counts.
         "repeated" is for several reports of each user: an array with an axis of them after that of the users, or a list
-        of releases of the same users in the same order.
+        of releases of the same users in the same order; reports that are missing are masked.
     categories : int or sequence, optional
         The categories, or their labels, where the mechanism does not say them: coordinates of ``theta``, and without
         noise what the data may hold.
@@ -84,12 +84,18 @@ class HistogramModel(PrivateModel):
     [2]_. Only how many reports support each category counts, so that users of whom that is the same are one pattern. A
     list of releases without ``data="repeated"`` is of different users.
 
+    A report that a user did not make is masked, the whole of it. The likelihood is that of the user's other reports, as
+    long as absence is ignorable: given those it depends neither on the category nor on what the missing report would
+    have said [3]_. A user without any report tells nothing, and is counted; a release without any is refused. Who
+    reported when is not protected by the mechanism.
+
     References
     ----------
     .. [1] T. Wang, J. Blocki, N. Li and S. Jha (2017), Locally differentially private protocols for frequency
        estimation, USENIX Security.
     .. [2] U. Erlingsson, V. Pihur and A. Korolova (2014), RAPPOR: randomized aggregatable privacy-preserving ordinal
        response, CCS.
+    .. [3] D. B. Rubin (1976), Inference and missing data, Biometrika 63.
 
     Examples
     --------
@@ -151,7 +157,8 @@ class HistogramModel(PrivateModel):
             Rows of bits, patterns or column sums from unary encoding; categories from generalized randomized response,
             or without noise. Lists, summaries and dictionaries of groups are taken as in `GaussianModel.fit`; with the
             latter `counts` and `n` are dictionaries, too. With ``data="repeated"`` an array of shape (n, reports, ...),
-            where `...` is the shape of one report, or a list of releases of the same n users.
+            where `...` is the shape of one report, or a list of releases of the same n users; a masked array, or
+            `Release.masked`, where users missed rounds.
         y : None
             Not used.
         counts : array_like of int, optional
@@ -365,18 +372,19 @@ class HistogramModel(PrivateModel):
                 found = sorted({type(part).__name__ for part in parts})
                 raise TypeError(
                     "`released` must be an array of shape (n, reports, ...), or a list of releases alone, got a list "
-                    f"of {found}: np.stack(arrays, axis=1) has the reports of each user together"
+                    f"of {found}: np.stack(arrays, axis=1) (of masked ones np.ma.stack) has the reports of each user"
                 )
-        laws = [self._noise(part, mechanism) for part in parts]
+        own = self.mechanism, self._known, type(self).__name__
+        laws = [noise_of(part, mechanism, *own, masked=True) for part in parts]
         declared = [self._declared(noise, None) for noise in laws]
         labels = {each.declared for each in declared if each is not None and not isinstance(each.declared, int)}
         if len(labels) > 1:
             raise ValueError(f"`released` must have the same categories throughout, got {sorted(map(str, labels))}")
         known = []
-        for part, noise, own in zip(parts, laws, declared, strict=True):
-            if noise is None or own is None:
+        for part, noise, among in zip(parts, laws, declared, strict=True):
+            if noise is None or among is None:
                 raise ValueError('`mechanism` must be given with data="repeated" where `released` is no Release')
-            known.append((part, noise, own))
+            known.append((part, noise, among))
         return repeated(known, labels.pop() if labels else None)
 
     def _weights(self, counts: npt.ArrayLike | None, number: int) -> Floats | None:

@@ -55,9 +55,11 @@ def law(mechanism: object) -> Noise:
     return found
 
 
-def noise_of(released: object, given: object, own: object, known: Known, model: str) -> Noise | None:
+def noise_of(
+    released: object, given: object, own: object, known: Known, model: str, *, masked: bool = False
+) -> Noise | None:
     """Return the noise: that given to `fit`, else the release's own, else that of the constructor."""
-    if isinstance(released, Release) and np.ma.isMaskedArray(released.values):
+    if not masked and isinstance(released, Release) and np.ma.isMaskedArray(released.values):
         raise ValueError("`released` must hold all its values, got a masked release")
     if given is not None:
         noise = law(given)

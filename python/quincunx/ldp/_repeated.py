@@ -8,8 +8,11 @@ j: up to a factor of the user P(all reports | category v) is a function of c_v a
     bits:      B(c; p) / B(c; q)                                   B(c; p) = p**c (1 - p)**(r - c)
     kept:      (p A + (1 - p) A') / (q A + (1 - q) A')             A = B(c; 1 - f), A' = B(c; f)
 
-and of several mechanisms these are multiplied. Source: U. Erlingsson, V. Pihur, A. Korolova (2014), RAPPOR, section 2,
-of which the sum over permanent bits is taken here.
+and of several mechanisms these are multiplied. Where some users made fewer reports than others r is that of the user:
+whether a report is missing must not depend on the category, nor on what the report would have been, given the reports
+that are there. Then absence is ignorable, and the likelihood is that of these; of a user without any it is 1. Sources:
+U. Erlingsson, V. Pihur, A. Korolova (2014), RAPPOR, section 2, of which the sum over permanent bits is taken here;
+D. B. Rubin (1976), Inference and missing data, Biometrika 63.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from quincunx._core import LdpLikelihood
 from quincunx._inference import Array, Floats
 from quincunx._summary import are_counts
 from quincunx.ldp._groups import Patterns
+from quincunx.privacy import Release
 from quincunx.privacy._supports import SupportNoise
 from quincunx.privacy.noise import (
     GeneralizedRandomizedResponseNoise,
@@ -35,20 +39,28 @@ from quincunx.privacy.noise import (
     UnaryEncodingNoise,
 )
 
-#: The form of a law, how many reports it made of each user, and its probabilities.
+#: The form of a law, and its probabilities.
 Law: TypeAlias = "tuple[Any, ...]"
 #: Reports of one user by one law at the most: what a number of 16 bits counts.
 MOST_REPORTS = 2**16 - 1
 
 
 class Repeated(Patterns, kind="repeated"):
-    """How many reports of each user support each category, in `rows` of type uint16, one law after the other."""
+    """How many reports of each user support each category, and how many there are.
+
+    Both are in `rows` of type uint16: of each law k numbers and one more, one law after the other.
+    """
 
     laws: tuple[Law, ...]
 
     @property
     def size(self) -> int:
-        return int(self.rows.shape[1]) // len(self.laws)
+        return int(self.rows.shape[1]) // len(self.laws) - 1
+
+    def by_law(self) -> list[tuple[Law, Array, Array]]:
+        """Return each law with how many of its reports support each category, and how many there are."""
+        blocks = np.split(self.rows, len(self.laws), axis=1)
+        return [(law, block[:, :-1], block[:, -1]) for law, block in zip(self.laws, blocks, strict=True)]
 
     def summed(self) -> Self:
         """Return the different rows in increasing order, and how often each occurs."""
@@ -60,13 +72,13 @@ class Repeated(Patterns, kind="repeated"):
 
     def check(self) -> None:
         found = self.rows.dtype == np.uint16 and self.rows.ndim == 2 and self.weights is not None
-        whole = found and bool(self.laws) and self.rows.shape[1] == len(self.laws) * self.size
+        whole = found and bool(self.laws) and self.rows.shape[1] == len(self.laws) * (self.size + 1)
         if not (whole and are_counts(self.occurrences)):
             raise ValueError("it has rows that no users have")
-        for law, tallies in zip(self.laws, np.split(self.rows, len(self.laws), axis=1), strict=True):
+        for law, tallies, reports in self.by_law():
             if not _is_sound(*law):
                 raise ValueError(f"its law {law} is none that reports have")
-            if tallies.max(initial=0) > law[1]:
+            if (tallies > reports[:, None]).any():
                 raise ValueError("it has rows that no users have")
         if not self.summed() == self:
             raise ValueError("it has rows that no users have")
@@ -76,41 +88,43 @@ class Repeated(Patterns, kind="repeated"):
         shape = len(own.rows), own.size
         _check.room(32 * math.prod(shape), f"the likelihoods of {shape[0]} different users in {shape[1]} categories")
         logs, constants = np.zeros(shape), np.zeros(shape[0])
-        for law, tallies in zip(own.laws, np.split(own.rows, len(own.laws), axis=1), strict=True):
-            others, gains, constant = _tables(law)
-            logs += gains[tallies]
-            constants += others[tallies].sum(axis=1) + constant
+        for law, tallies, made in own.by_law():
+            for reports in np.unique(made).tolist():
+                users = np.flatnonzero(made == reports)
+                others, gains, constant = _tables(law, reports)
+                logs[users] += gains[tallies[users]]
+                constants[users] += others[tallies[users]].sum(axis=1) + constant
         top = logs.max(axis=1)
         logs -= top[:, None]
         constant = math.fsum(own.occurrences * (constants + top))
         return LdpLikelihood.mixture(np.exp(logs, out=logs), own.occurrences, constant)
 
 
-def _is_sound(form: str, reports: int, p: float, q: float, *flip: float) -> bool:
+def _is_sound(form: str, p: float, q: float, *flip: float) -> bool:
     """Whether there is such a law."""
     if form == "supports":
         chances = not flip and 1 < p < math.inf and -math.inf < q <= 0
     else:
         known = len(flip) == (form == "kept") and form in ("bits", "kept")
         chances = known and 0 < q < p < 1 and all(0 < chance < 0.5 for chance in flip)
-    return chances and 0 < reports <= MOST_REPORTS
+    return chances
 
 
-def _tables(law: Law) -> tuple[Floats, Floats, float]:
-    """Return two logarithms by how many reports support a category, and a constant of each user.
+def _tables(law: Law, reports: int) -> tuple[Floats, Floats, float]:
+    """Return two logarithms by how many of so many reports support a category, and a constant of each user.
 
     The first is that of their probability if another category is true, the second by how much it is more if this is.
     """
     from scipy import special
 
-    form, reports, p, q, *flip = law
+    form, p, q, *flip = law
     found, others = np.arange(reports + 1), np.arange(reports, -1, -1)
 
     def of_bits(chance: float) -> Floats:
         return np.asarray(special.xlogy(found, chance) + special.xlog1py(others, -chance))
 
     if form == "supports":
-        return np.zeros(len(found)), found * math.log(p), reports * q
+        return np.zeros(len(found)), np.asarray(found * math.log(p)), reports * q
     if form == "bits":
         zero = of_bits(q)
         return zero, of_bits(p) - zero, 0.0
@@ -121,25 +135,21 @@ def _tables(law: Law) -> tuple[Floats, Floats, float]:
 
 def repeated(parts: Iterable[tuple[npt.ArrayLike, Noise, Categories]], labels: tuple[object, ...] | None) -> Repeated:
     """Return what several reports of the same users say: each part has one or several of each, in one order."""
-    by_law: dict[Law, tuple[Array, int]] = {}
-    users = None
+    by_law: dict[Law, Array] = {}
     for released, noise, declared in parts:
-        tallies, reports = _tallied(released, noise, declared)
-        if users not in (None, len(tallies)):
-            raise ValueError(f"`released` must have the same users throughout, got {users} and {len(tallies)}")
-        users, law = len(tallies), _law(noise)
-        before, number = by_law.get(law, (0, 0))
-        by_law[law] = before + tallies, number + reports
-        if number + reports > MOST_REPORTS:
-            raise ValueError(
-                f"`released` must have at most {MOST_REPORTS} reports of each user, got {number + reports}"
-            )
-    if len({tallies.shape for tallies, _ in by_law.values()}) > 1:
-        sizes = sorted({tallies.shape[1] for tallies, _ in by_law.values()})
-        raise ValueError(f"`released` must have the same categories throughout, got {sizes}")
-    laws = sorted(by_law)
-    rows = np.concatenate([by_law[law][0].astype(np.uint16) for law in laws], axis=1)
-    return Repeated(rows, None, tuple((law[0], by_law[law][1], *law[1:]) for law in laws), labels=labels)
+        tallies, law = _tallied(released, noise, declared), _law(noise)
+        for other in by_law.values():
+            if len(other) != len(tallies):
+                raise ValueError(f"`released` must have the same users throughout, got {len(other)} and {len(tallies)}")
+            if other.shape != tallies.shape:
+                sizes = sorted({other.shape[1] - 1, tallies.shape[1] - 1})
+                raise ValueError(f"`released` must have the same categories throughout, got {sizes}")
+        by_law[law] = by_law.get(law, 0) + tallies
+        if (most := by_law[law][:, -1].max(initial=0)) > MOST_REPORTS:
+            raise ValueError(f"`released` must have at most {MOST_REPORTS} reports of each user, got {most}")
+    laws = tuple(sorted(by_law))
+    rows = np.concatenate([by_law[law].astype(np.uint16) for law in laws], axis=1)
+    return Repeated(rows, None, laws, labels=labels)
 
 
 def _law(noise: Noise) -> Law:
@@ -155,33 +165,51 @@ def _law(noise: Noise) -> Law:
     return "supports", noise.ratio, noise.log_outside
 
 
-def _tallied(released: npt.ArrayLike, noise: Noise, declared: Categories) -> tuple[Array, int]:
-    """Return how many reports of each user support each category, and how many each made."""
+def _tallied(released: npt.ArrayLike, noise: Noise, declared: Categories) -> Array:
+    """Return how many reports of each user support each category, and as the last number how many there are."""
     k = len(declared)
+    own = noise._axes if isinstance(noise, SupportNoise) else int(isinstance(noise, UnaryEncodingNoise))
+    released, missing = _filled(released, own)
     if isinstance(noise, GeneralizedRandomizedResponseNoise):
         told = noise.declared.encode(released, "released")
-        told = told[:, None] if told.ndim == 1 else told
-        own = 0
     elif isinstance(noise, SupportNoise):
         told = noise.reports(released, "released")
-        own = noise._axes
-        told = told[:, None] if told.ndim == own + 1 else told
     else:
         assert isinstance(noise, UnaryEncodingNoise)
         told = _check.categories(declared.columns(released, "released"), "released", 2)
-        own = 1
-        told = told[:, None] if told.ndim == 2 else told
-        if told.shape[-1] != k:
-            raise ValueError(f"`released` must have a last axis of length {k}, got shape {told.shape}")
+    told = told[:, None] if told.ndim == own + 1 else told
+    if isinstance(noise, UnaryEncodingNoise) and told.shape[-1] != k:
+        raise ValueError(f"`released` must have a last axis of length {k}, got shape {told.shape}")
     if told.ndim != own + 2 or told.shape[1] == 0:
         one = {0: "", 1: ", ..."}[own]
         raise ValueError(f"`released` must have shape (n, reports{one}), got {np.shape(released)}")
     users, reports = told.shape[:2]
-    _check.room(8 * users * k, f"what {users} users say of {k} categories")
-    tallies = np.zeros((users, k), np.uint32)
+    _check.room(8 * users * (k + 1), f"what {users} users say of {k} categories")
+    there = np.ones((users, reports), np.bool_) if missing is None else ~missing.reshape(users, reports)
+    tallies = np.zeros((users, k + 1), np.uint32)
+    tallies[:, -1] = there.sum(axis=1)
     for j in range(reports):
+        who = np.flatnonzero(there[:, j])
         if isinstance(noise, GeneralizedRandomizedResponseNoise):
-            tallies[np.arange(users), told[:, j]] += 1
+            tallies[who, told[who, j]] += 1
         else:
-            tallies += noise.supports(told[:, j], "released") if isinstance(noise, SupportNoise) else told[:, j]
-    return tallies, reports
+            one = told[who, j]
+            tallies[who, :-1] += noise.supports(one, "released") if isinstance(noise, SupportNoise) else one
+    return tallies
+
+
+def _filled(released: npt.ArrayLike, own: int) -> tuple[npt.ArrayLike, Array | None]:
+    """Return reports with one of them in place of each that is masked, and where these are."""
+    values = released.values if isinstance(released, Release) else released
+    if not (isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values)):
+        return released, None
+    mask = np.ma.getmaskarray(values)
+    missing = np.asarray(mask.all(axis=-1) if own else mask)
+    if own and (broken := mask.any(axis=-1) & ~missing).any():
+        place = tuple(int(i) for i in np.argwhere(broken)[0])
+        raise ValueError(f"`released` must have whole reports masked, got a part of one at index {place}")
+    if missing.all():
+        raise ValueError(f"`released` must hold at least one report, got {missing.size} that are masked")
+    found = values.data.copy()
+    found[missing] = found[~missing][0]
+    return found, missing
