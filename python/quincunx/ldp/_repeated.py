@@ -89,8 +89,9 @@ class Repeated(Patterns, kind="repeated"):
         _check.room(32 * math.prod(shape), f"the likelihoods of {shape[0]} different users in {shape[1]} categories")
         logs, constants = np.zeros(shape), np.zeros(shape[0])
         for law, tallies, made in own.by_law():
-            for reports in np.unique(made).tolist():
-                users = np.flatnonzero(made == reports)
+            numbers = np.unique(made).tolist()
+            for reports in numbers:
+                users = np.flatnonzero(made == reports) if len(numbers) > 1 else slice(None)
                 others, gains, constant = _tables(law, reports)
                 logs[users] += gains[tallies[users]]
                 constants[users] += others[tallies[users]].sum(axis=1) + constant
