@@ -1,6 +1,6 @@
 """Public calls of quincunx.posterior beside the best peers, in one process, interleaved: CPU time and ratios.
 
-pgmpy is optional; without it its column says so. Run: python benches/bench_posterior.py
+pgmpy and mbi (private-pgm) are optional; without one its column says so. Run: python benches/bench_posterior.py
 """
 
 import time
@@ -9,10 +9,12 @@ import numpy as np
 
 from measuring import keep, print_build
 from quincunx import _core
-from quincunx.posterior import BetaBernoulli, DiscreteBayesNet, ExponentialGamma, PackedRecords
-from quincunx.privacy import ExponentialMechanism
+from quincunx.posterior import BetaBernoulli, DiscreteBayesNet, ExponentialGamma, PackedRecords, fit_marginals
+from quincunx.privacy import DiscreteGaussianMechanism, ExponentialMechanism
 
 ROUNDS = 5
+#: Categories of the columns of the census records (Adult), of which there are so many; deviation of noise on tables.
+CENSUS, RECORDS, DEVIATION = [15, 9, 20, 16, 16, 7, 15, 6, 5, 2, 9, 6, 20, 42, 2], 48842, 100
 ASIA = ["AT", "SL", "SB", "TE", "LE", "EX", "ED", "BD"]
 
 
@@ -76,6 +78,84 @@ def pgmpy_job(data):
     frame = pd.DataFrame(data[::10], columns=["y", *map(str, range(data.shape[1] - 1))])
     model = DiscreteBayesianNetwork([("y", name) for name in frame.columns[1:]])
     return lambda: BayesianEstimator(model, frame).get_parameters(prior_type="BDeu")
+
+
+def noisy_tables():
+    """Tables of a made network like the census records: all columns, and the pairs of a ring of them; and with noise.
+
+    A column is a function of the one before with probability .6, else of a law of its own.
+    """
+    rng, ring = np.random.default_rng(1), len(CENSUS)
+    records = np.empty((RECORDS, ring), dtype=np.int64)
+    for place, size in enumerate(CENSUS):
+        records[:, place] = rng.choice(size, RECORDS, p=rng.dirichlet(np.full(size, 0.5)))
+        if place:
+            image = rng.integers(0, size, CENSUS[place - 1])
+            records[:, place] = np.where(rng.random(RECORDS) < 0.6, image[records[:, place - 1]], records[:, place])
+    scopes = [(i,) for i in range(ring)] + [tuple(sorted((i, (i + 1) % ring))) for i in range(ring)]
+    true = {}
+    for scope in scopes:
+        shape = [CENSUS[i] for i in scope]
+        flat = np.ravel_multi_index(records[:, scope].T, shape)
+        true[scope] = np.bincount(flat, minlength=np.prod(shape)).reshape(shape)
+    mechanism = DiscreteGaussianMechanism(sensitivity=1.0, variance=float(DEVIATION**2))
+    return true, {scope: mechanism.release(table, insecure_seed=i) for i, (scope, table) in enumerate(true.items())}
+
+
+def mbi_job(noisy):
+    """The law of the same tables by private-pgm, at its own defaults, and its expected tables; or None."""
+    try:
+        import mbi
+    except ImportError as reason:
+        print(f"private-pgm is not compared: {reason} (pip install mbi)")
+        return None
+    domain = mbi.Domain([str(i) for i in range(len(CENSUS))], CENSUS)
+    measured = [
+        mbi.LinearMeasurement(np.asarray(table, float).reshape(-1), tuple(map(str, scope)), stddev=float(DEVIATION))
+        for scope, table in noisy.items()
+    ]
+    fit = mbi.estimation.MirrorDescent().estimate
+
+    def job():
+        model = fit(domain, measured, known_total=float(RECORDS))
+        return {scope: np.asarray(model.project(tuple(map(str, scope))).datavector()) for scope in noisy}
+
+    return job
+
+
+def compare_laws():
+    """Print, and keep, seconds of a fit of 30 noisy tables, and how near it comes to them and to the true ones."""
+    true, noisy = noisy_tables()
+
+    def ours():
+        law = fit_marginals(noisy, domain=dict(enumerate(CENSUS)), n_records=RECORDS)
+        return {scope: RECORDS * law.query(scope).reshape(-1) for scope in noisy}
+
+    def squares(found, tables):
+        """Sum of squares over the variance of the noise: half of this, of the noisy tables, is what both minimize."""
+        return sum(((found[s] - np.asarray(t).reshape(-1)) ** 2).sum() for s, t in tables.items()) / DEVIATION**2
+
+    first, second, found = {}, {}, {}
+    jobs = {"ours": ours, "mbi": mbi_job(noisy)}
+    for _ in range(2):
+        for name, job in jobs.items():
+            if job is not None:
+                start = time.process_time()
+                found[name] = job()
+                second[name] = time.process_time() - start
+                first.setdefault(name, second[name])
+    print(f"\n{'law of 30 noisy tables, CPU seconds':<46}{'first':>12}{'second':>12}{'to noisy':>12}{'to true':>12}")
+    for name, seconds in second.items():
+        errors = squares(found[name], noisy), squares(found[name], true)
+        print(f"{name:<46}{first[name]:>12.3g}{seconds:>12.3g}{errors[0]:>12.6g}{errors[1]:>12.6g}")
+    if "mbi" in second:
+        ratios = [seconds["mbi"] / seconds["ours"] for seconds in (first, second)]
+        print(f"mbi over ours: {ratios[0]:.3g}x, {ratios[1]:.3g}x when it is compiled")
+    cells = sum(table.size for table in true.values())
+    print(f"squares over the variance of the noise, of {cells} cells; of the noisy tables to the true ones: ", end="")
+    print(f"{squares({s: np.asarray(t).reshape(-1) for s, t in noisy.items()}, true):.6g}")
+    for what, seconds in (("law of 30 noisy tables, first in a process", first), ("the same, the second", second)):
+        keep(what, seconds.pop("ours"), seconds)
 
 
 def rows():
@@ -186,6 +266,7 @@ def main():
         other = "-" if job is None else f"{peer} {best[name, 1] * 1e6:.4g} ({best[name, 1] / ours:.3g}x)"
         print(f"{name:<46}{ours * 1e6:>12.4g}{said:>12}{other:>24}")
         keep(name, ours, {} if job is None else {peer: best[name, 1]})
+    compare_laws()
 
 
 if __name__ == "__main__":
