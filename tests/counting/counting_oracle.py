@@ -1,4 +1,4 @@
-"""Independent sets the slow way, three times over: short programs that share nothing with the package."""
+"""Independent sets the slow way, three times over, and partial k-trees: sharing nothing with the package."""
 
 import functools
 
@@ -63,3 +63,15 @@ def value(coefficients, activity):
     for coefficient in reversed(coefficients):
         total = total * activity + coefficient
     return total
+
+
+def partial_k_tree(k, n, seed, dropped=0.2):
+    """Return a graph of treewidth k: each new vertex is joined to a random k-clique, and some edges are left out."""
+    rng = np.random.default_rng(seed)
+    cliques, edges = [tuple(range(k))], [(u, v) for v in range(k) for u in range(v)]
+    for v in range(k, n):
+        clique = cliques[rng.integers(len(cliques))]
+        edges += [(u, v) for u in clique]
+        out = rng.integers(k)
+        cliques.append((*clique[:out], *clique[out + 1 :], v))
+    return n, np.array(edges)[rng.random(len(edges)) >= dropped]

@@ -10,6 +10,7 @@ from fractions import Fraction
 import networkx
 import numpy as np
 import pytest
+from counting_oracle import partial_k_tree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -281,20 +282,9 @@ def test_the_dual_of_a_plane_graph_has_x_and_y_exchanged(rows, cols):
     assert tuple(zip(*theirs, strict=True)) == ours
 
 
-def partial_k_tree(k, n, seed):
-    rng = random.Random(seed)
-    cliques, edges = [list(range(k))], [(u, v) for v in range(k) for u in range(v)]
-    for v in range(k, n):
-        clique = list(rng.choice(cliques))
-        edges += [(u, v) for u in clique]
-        clique[rng.randrange(k)] = v
-        cliques.append(clique)
-    return n, edges
-
-
 @pytest.mark.parametrize(("k", "n"), [(2, 300), (3, 150), (4, 60)])
 def test_treewidth_decides_and_not_the_number_of_vertices(k, n):
-    graph = partial_k_tree(k, n, 5)
+    graph = partial_k_tree(k, n, 5, dropped=0.0)
     colorings = chromatic_polynomial(graph)
     # A chordal graph: each new vertex has k colored neighbors that all differ.
     for q in (k, k + 1, 10, -3):

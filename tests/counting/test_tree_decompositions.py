@@ -7,23 +7,15 @@ from fractions import Fraction
 import networkx
 import numpy as np
 import pytest
-from counting_oracle import all_subsets
+from counting_oracle import all_subsets, partial_k_tree
 
 from quincunx.counting import count_independent_sets, estimate_cost, hard_core, independence_polynomial
 from quincunx.errors import TooLargeError
 
 
-def partial_k_tree(k, n, seed, dropped=0.2):
-    """Join each new vertex to a random k-clique, leave a part of the edges out, and shuffle the vertices."""
-    rng = np.random.default_rng(seed)
-    cliques, edges = [tuple(range(k))], [(u, v) for v in range(k) for u in range(v)]
-    for v in range(k, n):
-        clique = cliques[rng.integers(len(cliques))]
-        edges += [(u, v) for u in clique]
-        out = rng.integers(k)
-        cliques.append((*(u for i, u in enumerate(clique) if i != out), v))
-    kept = np.array(edges)[rng.random(len(edges)) >= dropped]
-    return n, rng.permutation(n)[kept]
+def shuffled_k_tree(k, n, seed):
+    n, edges = partial_k_tree(k, n, seed)
+    return n, np.random.default_rng(seed).permutation(n)[edges]
 
 
 def eliminated(n, edges, activity=1):
@@ -65,7 +57,7 @@ def eliminated(n, edges, activity=1):
 
 def test_the_oracle_agrees_with_all_subsets():
     for seed in range(4):
-        n, edges = partial_k_tree(3, 14, seed)
+        n, edges = shuffled_k_tree(3, 14, seed)
         counts = all_subsets(n, edges.tolist())
         for activity in (1, 3):
             assert eliminated(n, edges, activity) == sum(c * activity**i for i, c in enumerate(counts))
@@ -74,7 +66,7 @@ def test_the_oracle_agrees_with_all_subsets():
 @pytest.mark.parametrize(("k", "n"), [(3, 120), (5, 60), (8, 30)])
 def test_counts_values_and_polynomials_agree_with_elimination(k, n):
     for seed in range(3):
-        graph = partial_k_tree(k, n, seed)
+        graph = shuffled_k_tree(k, n, seed)
         assert count_independent_sets(graph) == eliminated(*graph)
         assert hard_core(graph, Fraction(3, 2)) == eliminated(*graph, Fraction(3, 2))
         assert hard_core(graph, -2) == eliminated(*graph, -2)
@@ -86,7 +78,7 @@ def test_counts_values_and_polynomials_agree_with_elimination(k, n):
 
 
 def test_a_graph_that_no_path_decomposition_can_hold_is_counted_at_once():
-    graph = partial_k_tree(5, 1000, 7)
+    graph = shuffled_k_tree(5, 1000, 7)
     cost = estimate_cost(graph, memory_limit=10**6)
     assert cost.engine == "tree decomposition over the integers"
     assert cost.bytes <= 10**6
@@ -102,7 +94,7 @@ def test_a_graph_that_no_path_decomposition_can_hold_is_counted_at_once():
 @pytest.mark.parametrize(("k", "n"), [(1, 200), (4, 100), (6, 40)])
 def test_an_activity_for_each_vertex_agrees_with_elimination(k, n):
     rng = np.random.default_rng(k)
-    graph = partial_k_tree(k, n, k)
+    graph = shuffled_k_tree(k, n, k)
     activities = [Fraction(int(a), int(b)) for a, b in zip(rng.integers(-9, 10, n), rng.integers(1, 6, n), strict=True)]
     value = eliminated(*graph, activities)
     assert hard_core(graph, activities) == value == hard_core(graph, activities, threads=1)
@@ -110,7 +102,7 @@ def test_an_activity_for_each_vertex_agrees_with_elimination(k, n):
 
 
 def test_activities_on_a_graph_that_no_frontier_can_hold():
-    n, edges = partial_k_tree(5, 1000, 7)
+    n, edges = shuffled_k_tree(5, 1000, 7)
     activities = [1 + v % 3 for v in range(n)]
     with pytest.raises(TooLargeError):
         hard_core((n, edges), activities, order=range(n))
@@ -124,10 +116,10 @@ def test_activities_on_a_graph_that_no_frontier_can_hold():
 
 
 def test_parts_multiply_and_an_order_of_ones_own_is_a_frontier():
-    first, second = partial_k_tree(4, 40, 1), partial_k_tree(4, 50, 2)
+    first, second = shuffled_k_tree(4, 40, 1), shuffled_k_tree(4, 50, 2)
     both = (90, np.concatenate([first[1], second[1] + 40]))
     assert count_independent_sets(both) == count_independent_sets(first) * count_independent_sets(second)
-    small = partial_k_tree(3, 30, 3)
+    small = shuffled_k_tree(3, 30, 3)
     assert estimate_cost(small, order=range(30)).engine == "frontier"
     assert count_independent_sets(small, order=range(30)) == count_independent_sets(small)
 

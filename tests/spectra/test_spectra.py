@@ -126,11 +126,6 @@ def test_an_exact_kirchhoff_index_beyond_the_memory_is_refused(monkeypatch):
         kirchhoff_index(lattices.square(40, 40), exact=True)
 
 
-def test_kirchhoff_indices_of_repeated_insertions_of_k4():
-    values = [kirchhoff_index(clique_insert(complete(4), k), exact=True) for k in range(4)]
-    assert values == [3, Fraction(301, 5), Fraction(5127, 5), Fraction(82197, 5)]
-
-
 @given(data=st.data())
 @settings(derandomize=True, deadline=None, max_examples=30)
 def test_resistances_agree_with_each_other(data):
