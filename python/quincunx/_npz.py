@@ -6,6 +6,7 @@ What is read is unpacked only where memory has room for it: a few megabytes can 
 import contextlib
 import gzip
 import io
+import json
 import math
 import os
 import secrets
@@ -20,6 +21,8 @@ import numpy.typing as npt
 from numpy.lib.npyio import NpzFile
 
 from quincunx import _check
+from quincunx._types import Facts
+from quincunx.errors import TooLargeError
 
 GZIP, ZIP, NPY = b"\x1f\x8b", b"PK\x03\x04", b"\x93NUMPY"
 #: Bytes that a byte of text takes, at the least, until it is numbers: itself, its characters, words and lines of them.
@@ -68,6 +71,25 @@ def open_npz(source: str | os.PathLike[str] | BinaryIO, name: object) -> Iterato
             with arrays.zip.open(member) as packed:
                 check_npy(packed, member.file_size, f"{name}: {member.filename}")
         yield arrays
+
+
+@contextmanager
+def open_own(
+    source: str | os.PathLike[str] | BinaryIO, entry: str, version: int, what: str
+) -> Iterator[tuple[Facts, NpzFile]]:
+    """Yield the header, which an entry holds as JSON, and the arrays of a file of ours; errors name the file."""
+    name = getattr(source, "name", source)
+    try:
+        with open_npz(source, name) as arrays:
+            header = json.loads(str(arrays[entry]))
+            if header["format"] != version:
+                raise ValueError(f"its format is {header['format']}, this version reads {version}")
+            yield header, arrays
+    except (OSError, TooLargeError):
+        raise
+    except Exception as reason:
+        found = str(reason).removeprefix(f"{name}: ")
+        raise ValueError(f"`source` must be a {what} written by quincunx, got {name}: {found}") from reason
 
 
 def refuse_large(archive: zipfile.ZipFile, name: object) -> None:

@@ -21,11 +21,10 @@ import numpy as np
 import quincunx
 from quincunx._docs import sections
 from quincunx._inference import Arrays, decode, encode
-from quincunx._npz import open_npz, write_npz
+from quincunx._npz import open_own, write_npz
 from quincunx._optional import require
 from quincunx._progress import Progress, reporting
 from quincunx._types import Array, DataFrame, Facts
-from quincunx.errors import TooLargeError
 
 #: Of the archive: another number for what this version cannot read.
 FORMAT = 1
@@ -272,22 +271,12 @@ class Summary:
             If the file holds none, or sums that no users have.
         {unpacked}
         """
-        name = getattr(source, "name", source)
-        try:
-            with open_npz(source, name) as arrays:
-                header = json.loads(str(arrays["summary"]))
-                if header["format"] != FORMAT:
-                    raise ValueError(f"its format is {header['format']}, this version reads {FORMAT}")
-                parts = [_part(kind, facts, arrays) for kind, facts in header["parts"]]
-                found = cls._of(str(header["model"]), parts)
-                if len(found.parts) != len(parts):
-                    raise ValueError("it has several parts of one law")
-                return found
-        except (OSError, TooLargeError):
-            raise
-        except Exception as reason:
-            cause = str(reason).removeprefix(f"{name}: ")
-            raise ValueError(f"`source` must be a summary written by quincunx, got {name}: {cause}") from reason
+        with open_own(source, "summary", FORMAT, "summary") as (header, arrays):
+            parts = [_part(kind, facts, arrays) for kind, facts in header["parts"]]
+            found = cls._of(str(header["model"]), parts)
+            if len(found.parts) != len(parts):
+                raise ValueError("it has several parts of one law")
+            return found
 
     @classmethod
     def from_parts(

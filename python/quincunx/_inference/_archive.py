@@ -11,9 +11,8 @@ import numpy as np
 
 import quincunx
 from quincunx._inference._runs import Arrays, Run
-from quincunx._npz import open_npz, write_npz
+from quincunx._npz import open_own, write_npz
 from quincunx._types import Array, Facts, Json
-from quincunx.errors import TooLargeError
 
 T = TypeVar("T")
 FORMAT = 3
@@ -40,20 +39,10 @@ def load(
     make: Callable[[Facts, Mapping[str, Array], list[Run]], T],
 ) -> T:
     """Return what is made of a file of an estimator: of its header, its arrays and its runs."""
-    name = getattr(source, "name", source)
-    try:
-        with open_npz(source, name) as arrays:
-            header = json.loads(str(arrays[room]))
-            if header["format"] != FORMAT:
-                raise ValueError(f"its format is {header['format']}, this version reads {FORMAT}")
-            if header["estimator"] != estimator:
-                raise ValueError(f"it holds a {header['estimator']}")
-            return make(header, arrays, [run_from(facts, f"run_{c}", arrays) for c, facts in enumerate(header["runs"])])
-    except (OSError, TooLargeError):
-        raise
-    except Exception as reason:
-        found = str(reason).removeprefix(f"{name}: ")
-        raise ValueError(f"`source` must be a {estimator} written by quincunx, got {name}: {found}") from reason
+    with open_own(source, room, FORMAT, estimator) as (header, arrays):
+        if header["estimator"] != estimator:
+            raise ValueError(f"it holds a {header['estimator']}")
+        return make(header, arrays, [run_from(facts, f"run_{c}", arrays) for c, facts in enumerate(header["runs"])])
 
 
 _ARRAYS = ("state", "draw_statistics", "step_statistics")

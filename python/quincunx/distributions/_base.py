@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -42,6 +42,15 @@ def _flatten(columns: Sequence[Column], shape: tuple[int, ...]) -> list[Column]:
         else np.ascontiguousarray(np.broadcast_to(column, shape)).reshape(-1)
         for column in columns
     ]
+
+
+def _filled(shape: tuple[int, ...], fill: Callable[[Floats, int], None]) -> Floats:
+    """Return what the core writes into flat numbers of a shape, with so many threads; a single one as a float."""
+    _check.room(8 * math.prod(shape), "the result")
+    out = np.empty(math.prod(shape))
+    if out.size:
+        fill(out, _core.available_threads())
+    return out.reshape(shape) if shape else float(out[0])
 
 
 def _rebuild(family: type[Distribution], given: Facts) -> Distribution:
@@ -205,28 +214,16 @@ class Distribution:
         else:  # a tail at 2.5 is that at 2
             points = np.floor(_check.reals_where(k, "k", "numbers of at most 2**53 in size", lambda x: abs(x) <= 2**53))
         columns, flat, shape = self._spread(points)
-        _check.room(8 * math.prod(shape), "the result")
-        out = np.empty(math.prod(shape))
-        if out.size:
-            _core.distribution_values(self._family, columns, function, flat, out, _core.available_threads())
-        return out.reshape(shape) if shape else float(out[0])
+        return _filled(shape, lambda *out: _core.distribution_values(self._family, columns, function, flat, *out))
 
     def _invert(self, lower: bool, p: npt.ArrayLike) -> Floats:
         checked = _check.reals_where(p, "p", "in [0, 1]", lambda x: (x >= 0) & (x <= 1))
         columns, flat, shape = self._spread(checked)
-        _check.room(8 * math.prod(shape), "the result")
-        out = np.empty(math.prod(shape))
-        if out.size:
-            _core.distribution_quantiles(self._family, columns, lower, flat, out, _core.available_threads())
-        return out.reshape(shape) if shape else float(out[0])
+        return _filled(shape, lambda *out: _core.distribution_quantiles(self._family, columns, lower, flat, *out))
 
     def _statistic(self, statistic: str) -> Floats:
         columns, _, shape = self._spread(None)
-        _check.room(8 * math.prod(shape), "the result")
-        out = np.empty(math.prod(shape))
-        if out.size:
-            _core.distribution_statistics(self._family, columns, statistic, out, _core.available_threads())
-        return out.reshape(shape) if shape else float(out[0])
+        return _filled(shape, lambda *out: _core.distribution_statistics(self._family, columns, statistic, *out))
 
     def pmf(self, k: npt.ArrayLike, /) -> Floats:
         """Probability of the value `k`.
