@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from scipy import stats
+from tests.ldp.reports import all_reports
 
 from quincunx import ldp, privacy
 from quincunx.ldp._simulation import noisy_reports
@@ -42,22 +43,6 @@ def of_kept_rows(mechanism, reports):
     return copied @ prior
 
 
-def single(mechanism):
-    """All reports of one user, of local hashing the values of 3 functions; and the share of these among all."""
-    law, k = mechanism.noise, mechanism.categories
-    if isinstance(mechanism, privacy.LocalHashing):
-        functions = np.random.default_rng(3).integers(0, (2**31 - 1) ** 2, 3)
-        pairs = itertools.product(functions.tolist(), range(mechanism.buckets))
-        return np.array(list(pairs)), 3 / (2**31 - 1) ** 2
-    if isinstance(mechanism, privacy.GeneralizedRandomizedResponse):
-        return np.arange(k), 1.0
-    if isinstance(mechanism, privacy.HadamardResponse):
-        return np.arange(law.blocks * law.columns), 1.0
-    size = getattr(mechanism, "size", None)
-    rows = itertools.product((0, 1), repeat=k)
-    return np.array([row for row in rows if size in (None, sum(row))], dtype=np.uint8), 1.0
-
-
 def check(model, reports, laws, total):
     """Compare the model's likelihood of each user, and its gradient, with the mixture of the laws of shape (n, k)."""
     theta = shares(laws.shape[1])
@@ -83,7 +68,7 @@ def test_reports_of_permanent_rows_have_the_sum_over_all_of_these(mechanism, rep
 @pytest.mark.parametrize("reports", [1, 2])
 @pytest.mark.parametrize("mechanism", AGAIN, ids=repr)
 def test_independent_reports_have_the_product_of_their_likelihoods(mechanism, reports):
-    one, total = single(mechanism)
+    one, total = all_reports(mechanism)
     which = np.array(list(itertools.product(range(len(one)), repeat=reports)))
     laws = np.exp([mechanism.log_likelihood(one, x) for x in range(mechanism.categories)])
     check(ldp.HistogramModel(mechanism, data="repeated"), one[which], laws[:, which].prod(axis=2).T, total**reports)

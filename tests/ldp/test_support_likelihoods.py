@@ -1,9 +1,8 @@
 """Shares of categories from reports that support categories: likelihoods by enumeration, fits, summaries, refusals."""
 
-import itertools
-
 import numpy as np
 import pytest
+from tests.ldp.reports import all_reports
 
 from quincunx import ldp, privacy
 
@@ -17,22 +16,9 @@ MECHANISMS = [
 X = np.repeat(np.arange(4), [250, 150, 75, 25])
 
 
-def listed(mechanism):
-    """All reports; of local hashing all values of 40 functions, and the share of these among all."""
-    law = mechanism.noise
-    if isinstance(mechanism, privacy.SubsetSelection):
-        rows = itertools.product((0, 1), repeat=mechanism.categories)
-        return np.array([row for row in rows if sum(row) == mechanism.size], dtype=np.uint8), 1.0
-    if isinstance(mechanism, privacy.LocalHashing):
-        functions = np.random.default_rng(3).integers(0, (2**31 - 1) ** 2, 40)
-        pairs = itertools.product(functions.tolist(), range(mechanism.buckets))
-        return np.array(list(pairs)), 40 / (2**31 - 1) ** 2
-    return np.arange(law.blocks * law.columns), 1.0
-
-
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 def test_the_likelihood_sums_to_one_and_is_the_mixture_over_categories(mechanism):
-    reports, total = listed(mechanism)
+    reports, total = all_reports(mechanism, functions=40)
     k = mechanism.categories
     theta = np.random.default_rng(k).dirichlet(np.ones(k))
     model = ldp.HistogramModel(mechanism)
