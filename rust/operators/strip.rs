@@ -533,3 +533,30 @@ impl<O: RowOperator> Transfer for Strip<O> {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::transfer::{Point, evaluate_lanes};
+
+    /// Asserts that eight residues of two engines are equal, of the second with all vector instructions and numbers of lanes.
+    pub(crate) fn assert_alike_at_every_level<O: RowOperator + Clone>(
+        plain: &Strip<O>,
+        other: &Strip<O>,
+        points: &[Point],
+        what: &str,
+    ) {
+        let progress = Progress::default();
+        let expected = evaluate_lanes::<8>(plain, points, &progress).unwrap();
+        for level in [Level::Baseline, Level::Avx2, Level::Avx512] {
+            let other = other.clone().with_level(level);
+            assert_eq!(evaluate_lanes::<8>(&other, points, &progress).unwrap(), expected, "{what}, {level:?}");
+            for few in [3, 4] {
+                let found = evaluate_lanes::<4>(&other, &points[..few], &progress).unwrap();
+                assert_eq!(found, expected[..few], "{what}, {level:?}");
+            }
+            let one = evaluate_lanes::<1>(&other, &points[..1], &progress).unwrap();
+            assert_eq!(one, expected[..1], "{what}, {level:?}");
+        }
+    }
+}

@@ -206,8 +206,9 @@ mod tests {
     use crate::numeric::dispatch::Level;
     use crate::numeric::residue::primes;
     use crate::numeric::ring::F64;
+    use crate::strip::tests::assert_alike_at_every_level;
     use crate::strip::{Rows, Strip};
-    use crate::transfer::{Point, Weight, evaluate, evaluate_lanes, lane_weight};
+    use crate::transfer::{Point, Weight, evaluate, lane_weight};
 
     const KINDS: [Diagonals; 4] = [Diagonals::Neither, Diagonals::Falling, Diagonals::Both, Diagonals::Random];
 
@@ -218,7 +219,6 @@ mod tests {
 
     #[test]
     fn rows_made_at_once_are_those_swept() {
-        let progress = Progress::default();
         for diagonals in KINDS {
             for (width, start) in (11..=15).flat_map(|width| (2..=MOST).map(move |start| (width, start))) {
                 if !fits(width, start) {
@@ -229,23 +229,9 @@ mod tests {
                 {
                     let points: Vec<Point> =
                         primes(8).unwrap().into_iter().map(|p| Point::new(p, activity).with_second(12345)).collect();
-                    let plain = engine(diagonals, width, 1, rows);
-                    let expected = evaluate_lanes::<8>(&plain, &points, &progress).unwrap();
-                    for level in [Level::Baseline, Level::Avx2, Level::Avx512] {
-                        let begun = engine(diagonals, width, start, rows).with_level(level);
-                        let what = format!("{diagonals:?} {rows} x {width} from row {start}, {level:?}");
-                        assert_eq!(evaluate_lanes::<8>(&begun, &points, &progress).unwrap(), expected, "{what}");
-                        assert_eq!(
-                            evaluate_lanes::<4>(&begun, &points[..3], &progress).unwrap(),
-                            expected[..3],
-                            "{what}"
-                        );
-                        assert_eq!(
-                            evaluate_lanes::<1>(&begun, &points[..1], &progress).unwrap(),
-                            expected[..1],
-                            "{what}"
-                        );
-                    }
+                    let [plain, begun] = [1, start].map(|start| engine(diagonals, width, start, rows));
+                    let what = format!("{diagonals:?} {rows} x {width} from row {start}");
+                    assert_alike_at_every_level(&plain, &begun, &points, &what);
                 }
             }
         }

@@ -185,8 +185,9 @@ mod tests {
     use crate::numeric::dispatch::Level;
     use crate::numeric::residue::primes;
     use crate::numeric::ring::F64;
+    use crate::strip::tests::assert_alike_at_every_level;
     use crate::strip::{RowOperator, Rows, Strip};
-    use crate::transfer::{Point, Transfer, Weight, evaluate, evaluate_lanes, lane_weight};
+    use crate::transfer::{Point, Transfer, Weight, evaluate, lane_weight};
 
     fn engine(diamonds: usize, start: u64, columns: u64) -> Strip<DiamondColumn> {
         let rows = Rows::Open(columns);
@@ -198,7 +199,6 @@ mod tests {
 
     #[test]
     fn columns_made_at_once_are_those_swept() {
-        let progress = Progress::default();
         for (diamonds, start) in [(7, 2), (8, 2), (9, 2), (9, 3), (10, 3), (11, 3)] {
             let DiamondColumn::Wide(cut, ..) = DiamondColumn::new((), diamonds, false, Rows::Open(9)).unwrap() else {
                 unreachable!("these are many diamonds")
@@ -211,15 +211,9 @@ mod tests {
                 [2 * start + 1, 2 * start + 2, 2 * start + 5, 2 * start + 6].into_iter().zip([1, 3, 1, 1])
             {
                 let points: Vec<Point> = primes(8).unwrap().into_iter().map(|p| Point::new(p, activity)).collect();
-                let expected = evaluate_lanes::<8>(&engine(diamonds, 1, columns), &points, &progress).unwrap();
-                for level in [Level::Baseline, Level::Avx2, Level::Avx512] {
-                    let begun = engine(diamonds, start, columns).with_level(level);
-                    let what =
-                        format!("{diamonds} x {columns} diamonds from column {start}, activity {activity}, {level:?}");
-                    assert_eq!(evaluate_lanes::<8>(&begun, &points, &progress).unwrap(), expected, "{what}");
-                    assert_eq!(evaluate_lanes::<4>(&begun, &points[..4], &progress).unwrap(), expected[..4], "{what}");
-                    assert_eq!(evaluate_lanes::<1>(&begun, &points[..1], &progress).unwrap(), expected[..1], "{what}");
-                }
+                let [plain, begun] = [1, start].map(|start| engine(diamonds, start, columns));
+                let what = format!("{diamonds} x {columns} diamonds from column {start}, activity {activity}");
+                assert_alike_at_every_level(&plain, &begun, &points, &what);
             }
         }
     }

@@ -6,6 +6,10 @@
 //! Source: I. Gutman, F. Harary (1983), Generalizations of the matching polynomial, Utilitas Math. 24 (the recursion).
 
 use crate::graphs::Graph;
+#[cfg(test)]
+use crate::numeric::residue::primes;
+#[cfg(test)]
+use crate::transfer::Point;
 use crate::{Error, Result};
 
 /// The largest graph this is meant for.
@@ -54,6 +58,20 @@ fn branch(adjacent: &[u32], allowed: u32, chosen: usize, coefficients: &mut [u64
         coefficients[chosen + k as usize] += binomial;
         binomial = binomial * (n - k) / (k + 1);
     }
+}
+
+/// The polynomial of a graph, and its values at four points modulo the largest prime.
+#[cfg(test)]
+pub(crate) fn values(graph: &Graph) -> (Vec<u64>, [Point; 4], Vec<u64>) {
+    let coefficients = polynomial(graph).unwrap();
+    let modulus = primes(1).unwrap()[0];
+    let points = [1, 0, 2, modulus.value() - 5].map(|activity| Point::new(modulus, activity));
+    let horner = |point: &Point| {
+        let next = |sum, &c: &u64| modulus.residue(modulus.mul(sum, point.activity) + c);
+        coefficients.iter().rev().fold(0, next)
+    };
+    let expected = points.iter().map(horner).collect();
+    (coefficients, points, expected)
 }
 
 #[cfg(test)]

@@ -378,9 +378,8 @@ fn ranks(order: &[u32], vertices: usize) -> Result<Vec<u32>> {
 mod tests {
     use super::*;
     use crate::independent_sets::brute;
-    use crate::numeric::residue::primes;
     use crate::numeric::ring::F64;
-    use crate::transfer::{Point, evaluate, evaluate_lanes};
+    use crate::transfer::{evaluate, evaluate_lanes};
     use proptest::prelude::*;
 
     /// An engine with a table made as a test wants it.
@@ -406,14 +405,7 @@ mod tests {
 
         #[test]
         fn tables_in_the_smallest_parts_agree_with_brute_force(graph in sparse_graph(), seed: u64, tile in 3u32..6, block in 1u32..8) {
-            let coefficients = brute::polynomial(&graph).unwrap();
-            let modulus = primes(1).unwrap()[0];
-            let points = [1, 0, 2, modulus.value() - 5].map(|activity| Point::new(modulus, activity));
-            let horner = |point: &Point| {
-                let next = |sum, &c: &u64| modulus.residue(modulus.mul(sum, point.activity) + c);
-                coefficients.iter().rev().fold(0, next)
-            };
-            let expected: Vec<u64> = points.iter().map(horner).collect();
+            let (coefficients, points, expected) = brute::values(&graph);
             let dense_table = engine(&graph, seed, |decomposition, circuit| {
                 FrontierTable::DenseTable(DenseTable::new(decomposition, circuit, tile, 40).unwrap())
             });

@@ -469,14 +469,7 @@ mod tests {
 
         #[test]
         fn values_agree_with_brute_force(graph in any_graph()) {
-            let coefficients = brute::polynomial(&graph).unwrap();
-            let modulus = primes(1).unwrap()[0];
-            let points = [1, 0, 2, modulus.value() - 5].map(|activity| Point::new(modulus, activity));
-            let horner = |point: &Point| {
-                let next = |sum, &c: &u64| modulus.residue(modulus.mul(sum, point.activity) + c);
-                coefficients.iter().rev().fold(0, next)
-            };
-            let expected: Vec<u64> = points.iter().map(horner).collect();
+            let (coefficients, points, expected) = brute::values(&graph);
             let engine = planned(&graph, 1 << 20);
             let progress = Progress::new((0..engine.steps()).map(|step| engine.work(step)).sum());
             prop_assert_eq!(&evaluate_lanes::<4>(&engine, &points, &progress).unwrap(), &expected);
