@@ -508,11 +508,8 @@ pub fn one_by_one(
     one: impl Fn(Modulus, &Progress) -> Result<Vec<u64>> + Sync,
 ) -> Result<Vec<u64>> {
     let each = quantity.values();
-    let _lock = options.checkpoint.as_deref().map(Lock::hold).transpose()?;
-    let mut checkpoint = checkpoint(quantity, moduli, options);
-    checkpoint.iter().for_each(Checkpoint::sweep);
     let total = work.saturating_mul(moduli.len() as u64);
-    if total <= SHORT && checkpoint.is_none() {
+    if total <= SHORT && options.checkpoint.is_none() {
         monitor.tick(0, total)?;
         let all =
             |progress: &Progress| moduli.iter().map(|&modulus| one(modulus, progress)).collect::<Result<Vec<_>>>();
@@ -520,12 +517,7 @@ pub fn one_by_one(
         monitor.tick(total, total)?;
         return Ok(found.concat());
     }
-    let found = parallel::run(options.threads, total, monitor, |progress| {
-        let mut found = FoundResidues::new(moduli.len() * each);
-        let shape = JobShape { moduli, each, vectors: None };
-        if let Some(saved) = checkpoint.as_ref().map(|c| c.load(shape, progress)).transpose()?.flatten() {
-            found.extend(saved.finished);
-        }
+    resumed(quantity, moduli, options, total, monitor, |found, checkpoint, progress| {
         let is_open = |i: &usize| found.0[i * each..(i + 1) * each].iter().any(Option::is_none);
         let open: Vec<usize> = (0..moduli.len()).filter(is_open).collect();
         progress.advance(work.saturating_mul((moduli.len() - open.len()) as u64))?;
@@ -543,6 +535,31 @@ pub fn one_by_one(
             }
             error.map_or(Ok(()), Err)?;
         }
+        Ok(())
+    })
+}
+
+/// Residues from those of a checkpoint on, if there is one: `fill` finds what is open and writes to the checkpoint, which is
+/// removed at the end.
+fn resumed(
+    quantity: &(impl Modular + ?Sized),
+    moduli: &[Modulus],
+    options: &Options,
+    total: u64,
+    monitor: &mut dyn Monitor,
+    fill: impl FnOnce(&mut FoundResidues, &mut Option<Checkpoint>, &Progress) -> Result<()> + Send,
+) -> Result<Vec<u64>> {
+    let each = quantity.values();
+    let _lock = options.checkpoint.as_deref().map(Lock::hold).transpose()?;
+    let mut checkpoint = checkpoint(quantity, moduli, options);
+    checkpoint.iter().for_each(Checkpoint::sweep);
+    let found = parallel::run(options.threads, total, monitor, |progress| {
+        let mut found = FoundResidues::new(moduli.len() * each);
+        let shape = JobShape { moduli, each, vectors: None };
+        if let Some(saved) = checkpoint.as_ref().map(|c| c.load(shape, progress)).transpose()?.flatten() {
+            found.extend(saved.finished);
+        }
+        fill(&mut found, &mut checkpoint, progress)?;
         Ok(found.all())
     })?;
     checkpoint.map_or(Ok(()), |checkpoint| checkpoint.remove())?;
@@ -565,16 +582,8 @@ pub fn in_turn<S>(
     one: impl Fn(Modulus, usize, &mut S, &Progress) -> Result<u64> + Sync,
 ) -> Result<Vec<u64>> {
     let each = quantity.values();
-    let _lock = options.checkpoint.as_deref().map(Lock::hold).transpose()?;
-    let mut checkpoint = checkpoint(quantity, moduli, options);
-    checkpoint.iter().for_each(Checkpoint::sweep);
     let total = work.saturating_mul((moduli.len() * each) as u64);
-    let found = parallel::run(options.threads, total, monitor, |progress| {
-        let mut found = FoundResidues::new(moduli.len() * each);
-        let shape = JobShape { moduli, each, vectors: None };
-        if let Some(saved) = checkpoint.as_ref().map(|c| c.load(shape, progress)).transpose()?.flatten() {
-            found.extend(saved.finished);
-        }
+    resumed(quantity, moduli, options, total, monitor, |found, checkpoint, progress| {
         let mut room = room()?;
         for i in 0..moduli.len() * each {
             if found.0[i].is_some() {
@@ -588,17 +597,20 @@ pub fn in_turn<S>(
             }
             answer?;
         }
-        Ok(found.all())
-    })?;
-    checkpoint.map_or(Ok(()), |checkpoint| checkpoint.remove())?;
-    Ok(found)
+        Ok(())
+    })
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::monitor::Silent;
     use std::sync::Mutex;
+
+    /// The first integer of a quantity.
+    pub(crate) fn solve(quantity: impl Modular) -> BigInt {
+        Plan::new(quantity, &mut Silent).unwrap().solve(&Options::default(), &mut Silent).unwrap().remove(0)
+    }
 
     /// The integers themselves, one of them perhaps damaged modulo one prime.
     #[derive(Debug, Default)]

@@ -491,23 +491,6 @@ pub fn independence_polynomial(
     Ok(plan.solve(options, monitor)?.into_iter().map(|c| c.into_parts().1).collect())
 }
 
-/// `Z(numerator / denominator)` as a fraction in lowest terms.
-///
-/// # Errors
-/// [`Error::Domain`] for a zero denominator; otherwise as [`count_independent_sets`].
-pub fn hard_core_rational(
-    problem: &Problem,
-    numerator: &BigInt,
-    denominator: &BigUint,
-    options: &Options,
-    monitor: &mut dyn Monitor,
-) -> Result<(BigInt, BigUint)> {
-    let quantity = Quantity::Activity { numerator: numerator.clone(), denominator: denominator.clone() };
-    let plan = Plan::new(IndependentSets::new(problem.clone(), quantity, None, options, monitor)?, monitor)?;
-    let integer = plan.solve(options, monitor)?.swap_remove(0);
-    plan.lowest_terms(integer, monitor)
-}
-
 /// Residues of `Z(activity)` at the given points.
 ///
 /// # Errors

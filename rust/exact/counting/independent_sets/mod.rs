@@ -19,9 +19,7 @@ pub mod reflection;
 pub use crate::lattices::Boundary;
 pub use bound::log2_bound;
 pub use cost::{Cost, estimate_cost};
-pub use count::{
-    IndependentSets, Quantity, count_independent_sets, hard_core_rational, independence_polynomial, residues,
-};
+pub use count::{IndependentSets, Quantity, count_independent_sets, independence_polynomial, residues};
 pub use engine::Engine;
 pub use partition::{FloatActivity, FloatValue, hard_core_float};
 pub use problem::Problem;

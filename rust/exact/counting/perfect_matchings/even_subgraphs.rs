@@ -184,17 +184,13 @@ impl Modular for EvenSubgraphs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counting::exact::Plan;
+    use crate::counting::exact::tests::solve;
     use crate::counting::matchings::{Matchings, Which};
     use crate::graphs::complete;
     use crate::lattices::clique_insert;
     use crate::monitor::Silent;
     use num_bigint::BigInt;
     use proptest::prelude::*;
-
-    fn solve(quantity: impl Modular) -> BigInt {
-        Plan::new(quantity, &mut Silent).unwrap().solve(&Options::default(), &mut Silent).unwrap().remove(0)
-    }
 
     fn count(graph: &Graph, dangling: &[u32]) -> BigInt {
         solve(EvenSubgraphs::new(graph, dangling, u64::MAX, &mut Silent).unwrap())

@@ -363,15 +363,11 @@ impl Modular for Dimers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counting::exact::Plan;
+    use crate::counting::exact::tests::solve;
     use crate::counting::matchings::{Matchings, Which};
     use crate::lattices::{Lattice, UnitCell};
     use crate::monitor::Silent;
     use num_bigint::BigInt;
-
-    fn solve(quantity: impl Modular) -> BigInt {
-        Plan::new(quantity, &mut Silent).unwrap().solve(&Options::default(), &mut Silent).unwrap().remove(0)
-    }
 
     /// Kasteleyn's count and the frontier's.
     fn both(name: &str, extent: [usize; 2], closed: [bool; 2]) -> (BigInt, BigInt) {

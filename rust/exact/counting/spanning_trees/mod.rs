@@ -308,14 +308,12 @@ impl Modular for Trees {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counting::exact::Plan;
+    use crate::counting::exact;
     use crate::lattices::{Lattice, UnitCell};
-    use crate::monitor::Silent;
     use num_bigint::BigInt;
 
     fn solve(problem: TreeProblem) -> BigInt {
-        let trees = Trees::new(problem, &Progress::default()).unwrap();
-        Plan::new(trees, &mut Silent).unwrap().solve(&Options::default(), &mut Silent).unwrap().remove(0)
+        exact::tests::solve(Trees::new(problem, &Progress::default()).unwrap())
     }
 
     #[test]
