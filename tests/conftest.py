@@ -43,6 +43,14 @@ def known():
     return lambda name: json.loads((ROOT / "tests" / "known" / f"{name}.json").read_text())
 
 
+@pytest.fixture(scope="session")
+def long_count():
+    """The count of a job of a second, `LONG` in several files, made without a stop."""
+    from quincunx import counting, lattices
+
+    return counting.count_independent_sets(lattices.square(22, 400))
+
+
 @pytest.fixture
 def python():
     """Return a function that starts a Python program; programs that still run at the end of the test are killed."""
