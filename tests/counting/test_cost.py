@@ -228,9 +228,11 @@ def test_the_forecast_of_an_activity_is_that_of_its_digits():
 
 
 def test_a_polynomial_has_the_memory_of_a_count_and_the_work_of_all_its_points():
-    for lattice in (lattices.square(25, 25), lattices.king(12, 12), lattices.kagome(5, 5)):
+    # The degree is the size of a largest set: every other vertex of an odd square, one of four of the king's.
+    degrees = {lattices.square(25, 25): 313, lattices.king(12, 12): 36, lattices.kagome(5, 5): None}
+    for lattice, degree in degrees.items():
         count, polynomial = (estimate_cost(lattice, what) for what in ("independent-sets", "independence-polynomial"))
-        degree = len(independence_polynomial(lattice)) - 1
+        degree = degree or len(independence_polynomial(lattice)) - 1
         assert polynomial.states in (count.states, 2 * count.states)
         assert 0.5 * degree < polynomial.additions / polynomial.primes / (count.additions / count.primes) < 8 * degree
     with pytest.raises(TooLargeError, match="bytes"):
@@ -298,7 +300,10 @@ TRIED = pytest.mark.parametrize(
         (lattices.square(18, 18), "matchings", count_matchings),
         (lattices.square(20, 20, "torus"), "independent-sets", count_independent_sets),
         (lattices.four_eight_eight(12, 12, "torus"), "independent-sets", count_independent_sets),
-        (lattices.square(23, 24), "independence-polynomial", independence_polynomial),
+        (lattices.square(19, 20), "independence-polynomial", independence_polynomial),
+        pytest.param(
+            lattices.square(23, 24), "independence-polynomial", independence_polynomial, marks=pytest.mark.slow
+        ),
         (lattices.four_eight_eight(9, 9), "independence-polynomial", independence_polynomial),
         (lattices.king(20, 20), "independence-polynomial", independence_polynomial),
     ],

@@ -96,10 +96,18 @@ def test_counts_have_the_residues_of_whole_rows(rows, cols):
 ACTIVITIES = [0, 1, 2, -1, Fraction(7, 5), Fraction(-1, 3), Fraction(10**30 + 1, 10**30)]
 
 
-@pytest.mark.parametrize(("rows", "cols"), [(16, 16), (17, 16), (17, 17), (18, 17), (24, 23)])
-def test_partition_functions_have_the_residues_of_whole_rows(rows, cols):
+@pytest.mark.parametrize(
+    ("rows", "cols", "activities"),
+    [
+        *((rows, cols, ACTIVITIES) for rows, cols in [(16, 16), (17, 16), (17, 17), (18, 17)]),
+        (24, 23, [0, 1, -1]),
+        pytest.param(24, 23, ACTIVITIES, marks=pytest.mark.slow),
+    ],
+    ids=lambda given: str(given) if isinstance(given, int) else f"{len(given)} activities",
+)
+def test_partition_functions_have_the_residues_of_whole_rows(rows, cols, activities):
     lattice, modulus = lattices.square(rows, cols), primes(1)[0]
-    for activity in ACTIVITIES:
+    for activity in activities:
         value = hard_core(lattice, activity)
         assert has_the_residue_of_whole_rows(value, lattice, activity, modulus), activity
         assert value == hard_core(lattices.square(cols, rows), activity, threads=3)
