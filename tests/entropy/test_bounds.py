@@ -148,11 +148,13 @@ def test_a_refusal_says_what_both_methods_lack():
         entropy_bounds("honeycomb", activity=5, digits=30)
 
 
-@pytest.mark.parametrize(("activity", "digits"), [(Fraction(5, 2), 8), (Fraction(12, 5), 12)])
-def test_a_round_that_proves_little_or_nothing_leaves_what_was_proved_before(activity, digits):
+@pytest.mark.parametrize(
+    ("activity", "digits", "methods"), [(Fraction(5, 2), 8, ("auto", "corner")), (Fraction(12, 5), 12, ("auto",))]
+)
+def test_a_round_that_proves_little_or_nothing_leaves_what_was_proved_before(activity, digits, methods):
     # Of larger trial vectors no eigenvalue is alone at the top, or no torus bounds the next one well.
     first = entropy_bounds("square", activity=activity, bond_dimension=6)
-    for method in ("auto", "corner"):
+    for method in methods:
         bounds = entropy_bounds("square", activity=activity, digits=digits, method=method)
         gaps = [gap for _, gap in bounds.evidence["rounds"]]
         assert bounds.evidence["relative_gap"] == min(gaps)
