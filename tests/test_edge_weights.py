@@ -267,7 +267,8 @@ def test_random_trees_have_the_probabilities_of_their_weights(weights):
         if len(kept) == 6 and networkx.is_connected(kept):
             law[chosen] = float(math.prod(exact[e] for e in chosen))
     rng = np.random.default_rng(17)
-    seen = Counter(tuple(counting.random_spanning_tree(WHEEL, weight=weights, rng=rng).tolist()) for _ in range(6_000))
+    drawn = counting.random_spanning_tree(WHEEL, size=6_000, weight=weights, rng=rng)
+    seen = Counter(map(tuple, drawn.tolist()))
     assert all(law.get(tree) for tree in seen)
     total = sum(law.values())
     assert_discrete_fit([seen[tree] for tree in law], [p / total for p in law.values()])
@@ -286,9 +287,8 @@ def test_random_matchings_have_the_probabilities_of_their_weights(weights):
     bonds = counting.edge_probabilities(WHEEL, weight=weights)
     assert bonds == [sum(p for chosen, p in law.items() if e in chosen) / total for e in range(11)]
     rng = np.random.default_rng(18)
-    seen = Counter(
-        tuple(counting.random_perfect_matching(WHEEL, weight=weights, rng=rng).tolist()) for _ in range(1_500)
-    )
+    drawn = counting.random_perfect_matching(WHEEL, size=1_500, weight=weights, rng=rng)
+    seen = Counter(map(tuple, drawn.tolist()))
     assert all(law.get(matching) for matching in seen)
     assert_discrete_fit([seen[m] for m in law], [float(p / total) for p in law.values()])
 
