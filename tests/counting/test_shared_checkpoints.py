@@ -111,7 +111,7 @@ def test_a_forged_checkpoint_is_said_to_be_one(tmp_path, asked, on_executor):
         with ThreadPoolExecutor(1) as pool:
             how = {"executor": pool if on_executor else None, "checkpoint": state, "checkpoint_interval": 0.0} | how
             if asked == "a count":
-                return count_independent_sets(lattices.square(22, 300), **how)
+                return count_independent_sets(lattices.square(22, 200), **how)
             return hard_core(lattices.square(14, 200), 10**6, **how)
 
     said = []
