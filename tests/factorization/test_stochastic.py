@@ -225,20 +225,20 @@ def saved(folder, counts, edges):
 
 
 def test_files_are_read_one_at_a_time(tmp_path):
-    """At the peak of a fit of 20 files there are fewer bytes than four of them have, and what is known of rows."""
-    paths, _ = saved(tmp_path, RNG.poisson(1.0, (20 * 1024, 100)), range(0, 21 * 1024, 1024))
+    """At the peak of a fit of 10 files there are fewer bytes than four of them have, and what is known of rows."""
+    paths, _ = saved(tmp_path, RNG.poisson(1.0, (10 * 1024, 100)), range(0, 11 * 1024, 1024))
     model = PoissonFactorization(2, **(SHORT | {"batch_size": 512}), max_iter=1)
     model.fit(paths[:1])  # what is imported is imported
     tracemalloc.start()
     model.fit(paths)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    size, rows = 1024 * 100 * 8, 20 * 1024 * 2 * 8
+    size, rows = 1024 * 100 * 8, 10 * 1024 * 2 * 8
     print(
-        f"{peak / size:.1f} files of 8 bytes a cell at the peak, of 20; {rows / size:.1f} is a table of the rows' laws"
+        f"{peak / size:.1f} files of 8 bytes a cell at the peak, of 10; {rows / size:.1f} is a table of the rows' laws"
     )
     assert peak < 4 * size + 6 * rows
-    assert model.embedding_.shape == (20 * 1024, 2)
+    assert model.embedding_.shape == (10 * 1024, 2)
 
 
 def test_a_fit_of_files_finds_what_a_fit_of_all_rows_does(tmp_path):
