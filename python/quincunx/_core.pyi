@@ -574,6 +574,19 @@ def ball_normal(
     eigenvalues: _Floats, means: _Floats, radius: float, size: int, insecure_seed: _Seed = None
 ) -> tuple[_Floats, int]: ...
 def count_families(data: Array, categories: list[int], families: list[list[int]]) -> list[_Ints]: ...
+def sample_records(
+    network: tuple[list[int], list[list[int]]],
+    released: _Ints,
+    noisy: Array,
+    concentrations: list[float],
+    exponent: float,
+    starts: list[Array],
+    keys: list[tuple[int, int]],
+    schedule: tuple[int, int, int],
+    known: bool,
+    threads: int,
+    progress: _Progress = None,
+) -> tuple[_Floats, _Ints, _Floats, _Floats]: ...
 def walsh_transform(values: _Ints) -> _Ints: ...
 def parity_sensitivity(masks: list[int], bits: int) -> int: ...
 def choose(scores: _Ints, options: int, numerator: int, denominator: int, insecure_seed: _Seed = None) -> _Ints: ...

@@ -65,7 +65,7 @@ mod _core {
     #[pymodule_export]
     use crate::posterior::{
         CubeNoise, PackedBits, ParameterGrid, ball_normal, choose, count_families, parity_sensitivity,
-        posterior_epsilon, trimmed_dirichlet, trimmed_dirichlet_error, walsh_transform,
+        posterior_epsilon, sample_records, trimmed_dirichlet, trimmed_dirichlet_error, walsh_transform,
     };
     #[pymodule_export]
     use crate::privacy::{

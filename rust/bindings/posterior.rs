@@ -5,15 +5,16 @@ use crate::boundary::{compute, raise};
 use crate::privacy::{Seed, copied, drawn, made, of_values, released};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use quincunx::memory;
 use quincunx::posterior::ball::BallNormal;
 use quincunx::posterior::grid::{self, Coordinate};
 use quincunx::posterior::infinity::InfinityNoise;
+use quincunx::posterior::records::{self, NoisyTables};
 use quincunx::posterior::simplex::{self, TrimmedDirichlet};
 use quincunx::posterior::tables::{self, BitColumns};
 use quincunx::posterior::{quadrature, walsh};
 use quincunx::privacy::choice;
 use quincunx::privacy::source::Generator;
+use quincunx::{memory, parallel};
 use std::sync::Arc;
 
 fn coordinate(logit: bool, width: f64, upper: f64) -> Coordinate {
@@ -182,6 +183,45 @@ pub fn count_families<'py>(
         compute(py, None, |monitor| tables::count_families(whole, &categories, &families, monitor))?
     };
     Ok(arrays(py, tables))
+}
+
+/// Draws of the records' tables and of probabilities given noisy tables: probabilities, counts, log-likelihoods and distances,
+/// each of all chains, one after the other.
+type RecordDraws<'py> = (Row<'py, f64>, Row<'py, i64>, Row<'py, f64>, Row<'py, f64>);
+
+/// Chains over the records that noisy tables may have counted.
+#[pyfunction]
+#[pyo3(signature = (network, released, noisy, concentrations, exponent, starts, keys, schedule, known, threads, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "one function, one crossing")]
+pub fn sample_records<'py>(
+    py: Python<'py>,
+    network: (Vec<usize>, Vec<Vec<usize>>),
+    released: LentRow<'py, i64>,
+    noisy: LentRow<'py, bool>,
+    concentrations: Vec<f64>,
+    exponent: f64,
+    starts: Vec<LentRow<'py, u16>>,
+    keys: Vec<(u64, u64)>,
+    schedule: (u64, u64, u64),
+    known: bool,
+    threads: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<RecordDraws<'py>> {
+    let cells = (copied(&released), copied(&noisy));
+    let starts: Vec<_> = starts.iter().map(copied).collect();
+    let keys: Vec<_> = keys.into_iter().map(<[u64; 2]>::from).collect();
+    let (warmup, draws, thin) = schedule;
+    let schedule = records::Schedule { warmup, draws, thin, known };
+    let found = compute(py, progress, |monitor| {
+        let tables = NoisyTables::new(&network.0, &network.1, cells, concentrations, exponent)?;
+        let total = starts.len() as u64 * (warmup + draws * thin);
+        parallel::run(threads, total, monitor, |progress| tables.sample(starts, &keys, schedule, progress))
+    })?;
+    let theta = found.iter().flat_map(|chain| &chain.probabilities).copied().collect::<Vec<_>>();
+    let counts = found.iter().flat_map(|chain| &chain.counts).copied().collect::<Vec<_>>();
+    let likelihoods = found.iter().flat_map(|chain| &chain.log_likelihoods).copied().collect::<Vec<_>>();
+    let distances = found.iter().flat_map(|chain| &chain.distances).copied().collect::<Vec<_>>();
+    Ok((theta.into_pyarray(py), counts.into_pyarray(py), likelihoods.into_pyarray(py), distances.into_pyarray(py)))
 }
 
 /// The Walsh-Hadamard transform of whole numbers.

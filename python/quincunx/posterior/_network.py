@@ -1,5 +1,6 @@
 """Discrete Bayesian networks, what a private fit of one may publish, and the posterior of its probabilities."""
 
+import warnings
 from collections.abc import Hashable, Iterable
 from fractions import Fraction
 from typing import ClassVar
@@ -8,8 +9,10 @@ import numpy as np
 
 from quincunx import _check
 from quincunx._optional import installed, require
+from quincunx._progress import Progress
 from quincunx._rng import RandomSource, generator
 from quincunx._types import Array, Axes, ByLabel, DataFrame, Facts, Floats, Ints, NetworkX
+from quincunx.errors import ConvergenceWarning
 from quincunx.posterior import _account
 from quincunx.posterior._mechanisms import fit
 from quincunx.posterior._network_posterior import NetworkPosterior, drawn, joint
@@ -341,20 +344,41 @@ class PrivateBayesNet:
         return found
 
     def posterior(
-        self, n_draws: int = 1000, *, prior: float = 1.0, total: float | None = None, rng: RandomSource = None
+        self,
+        n_draws: int = 1000,
+        *,
+        prior: float = 1.0,
+        total: float | None = None,
+        consistent: bool = False,
+        n_records: int | None = None,
+        n_chains: int = 4,
+        n_warmup: int = 1000,
+        thin: int = 1,
+        progress: Progress = None,
+        rng: RandomSource = None,
     ) -> "NetworkPosterior[PrivateBayesNet]":
         """Draw from the posterior of the conditional probabilities, given the noisy tables and the law of their noise.
 
         Parameters
         ----------
         n_draws : int
-            Independent draws: each is exact.
+            Independent draws: each is exact. With `consistent`, draws of each chain.
         prior : float
             Pseudo-count of each cell, in [0.1, 1000]: probabilities of a measured table have a Dirichlet law of this
             concentration.
         total : float, optional
             Expected number of records, at least 1, by which the prior of counts is scaled; by default the mean sum of
-            the noisy tables. It matters where cells have fewer records than noise.
+            the noisy tables. It matters where cells have fewer records than noise. Not with `consistent`.
+        consistent : bool
+            Whether all tables are taken to count the same records, by chains over these records: narrower intervals
+            where tables share nodes, in more time.
+        n_records : int, optional
+            The number of records, where it is public; by default it is drawn with the others, from a flat prior. With
+            `consistent`.
+        n_chains, n_warmup, thin : int
+            Chains, sweeps of each that are not kept, and sweeps to a draw, with `consistent`.
+        progress : bool or callable
+            True for a bar on standard error, or a function of (sweeps done, of all), with `consistent`.
         rng : None, int, SeedSequence, BitGenerator or Generator
             Source of randomness: nothing but the release is looked at, so draws cost no privacy.
 
@@ -363,20 +387,40 @@ class PrivateBayesNet:
         NetworkPosterior
             Draws by node, with intervals, conditional queries, networks and a DataTree.
 
+        Warns
+        -----
+        ConvergenceWarning
+            If chains over records disagree or have too few effective draws: `NetworkPosterior.diagnostics`.
+
         Raises
         ------
         ValueError
-            If the mechanism is not ``"laplace"``, or a number is outside its range.
+            If the mechanism is not ``"laplace"``, a number is outside its range, `total` is given with `consistent` or
+            `n_records` without.
         TooLargeError
             If the draws need more memory than is available, or the noise is so wide that a cell may have had any of
             eight million counts.
 
         Notes
         -----
-        Given is each table with its own noise: that tables which share nodes were counted from the same records is not
-        made use of (`reconcile` does, without intervals), so intervals are wider than those of a joint model. A node
-        whose family lies within others is read from the smallest of their tables. Time grows with cells times (draws +
-        90 / exponent of the noise).
+        By default given is each table with its own noise: that tables which share nodes were counted from the same
+        records is not made use of, so intervals are wider than those of the joint model. A node whose family lies
+        within others is read from the smallest of their tables. Time grows with cells times (draws + 90 / exponent of
+        the noise).
+
+        With `consistent` the target is the law of records and probabilities given all tables [1]_. Rows of a measured
+        table have the concentration `prior`; those of a node that is read from a wider table have `prior` times the
+        cells of that table which one of its own is the sum of. So a complete graph, which has one measured table,
+        has the same prior of probabilities either way, and the same posterior given the number of records; by default that number has a
+        negative binomial prior about `total`, with `consistent` it is known or has a flat prior. Chains start from draws
+        by default. A sweep takes 50 ns for each category that a record may have at a node and for each table that it
+        is in; chains run side by side. The fewer records move in a sweep relative to the noise, the more sweeps a draw
+        takes: weak noise (below .1 a cell) and noise far above the counts make chains slow, which the warning says.
+
+        References
+        ----------
+        .. [1] N. Ju, J. Awan, R. Gong, V. Rao (2022), Data augmentation MCMC for Bayesian inference from privatized
+           data, NeurIPS 35.
 
         Examples
         --------
@@ -386,12 +430,28 @@ class PrivateBayesNet:
         >>> low, high = fitted.posterior(4000, rng=1).interval("B")[:, 1, 1].round(2).tolist()
         >>> 0.85 < low < high <= 1
         True
+        >>> joint = fitted.posterior(500, consistent=True, n_records=300, n_warmup=200, rng=1)
+        >>> joint.n_chains, len(joint), set(joint.counts["B"].sum(axis=(1, 2)).tolist())
+        (4, 2000, {300})
         """
         if self.mechanism != "laplace" or self.noisy_counts is None:
             raise ValueError(
                 "the posterior given the noise is known where noise was added to counts, mechanism 'laplace'; "
                 f"got {self.mechanism!r}"
             )
+        if _check.flag(consistent, "consistent"):
+            if total is not None:
+                raise ValueError(f"`total` is for tables taken alone; with `consistent` give `n_records`, got {total}")
+            from quincunx._inference import complaint_of
+            from quincunx.posterior._network_records import sample_records
+
+            chains = n_chains, n_warmup, n_draws, thin
+            found = sample_records(self, self.noisy_counts, self.guarantee, prior, n_records, chains, progress, rng)
+            if (message := complaint_of(found.scalars, "raise `n_draws`, `n_warmup` or `thin`")) is not None:
+                warnings.warn(message, ConvergenceWarning, stacklevel=2)
+            return NetworkPosterior(self, *found)
+        if n_records is not None:
+            raise ValueError(f"`n_records` is for `consistent=True`, got {n_records}")
         cpds = drawn(self.net, self.noisy_counts, self.guarantee, n_draws, prior, total, rng)
         return NetworkPosterior(self, cpds)
 

@@ -43,13 +43,17 @@ class _Fitted(Protocol):
 
     def _with(self, cpds: dict[Hashable, Floats]) -> Self: ...
 
+    def _codes(self, count: int, source: np.random.Generator) -> Ints: ...
+
 
 F = TypeVar("F", bound=_Fitted)
 
 
 @posterior_doc
 class NetworkPosterior(Generic[F]):
-    """Independent draws of all conditional probabilities of a network, made by `PrivateBayesNet.posterior`.
+    """Draws of all conditional probabilities of a network, made by `PrivateBayesNet.posterior`.
+
+    They are independent, or those of chains over the records that all tables count, one chain after the other.
 
     Attributes
     ----------
@@ -57,6 +61,11 @@ class NetworkPosterior(Generic[F]):
         Whose tables they are drawn from. Draws cost no privacy.
     cpds : dict
         Of node to float64 array with axes (draw, parents in edge order, node); sums over the last axis are 1.
+    counts : dict or None
+        Of node to int64 array with the same axes: the table of the records at each draw, of chains over records. Tables
+        that share nodes agree on them.
+    n_chains : int
+        Chains that the draws are of; 1 where they are independent.
 
     Examples
     --------
@@ -69,12 +78,22 @@ class NetworkPosterior(Generic[F]):
     True
     """
 
-    def __init__(self, fitted: F, cpds: dict[Hashable, Floats]) -> None:
+    def __init__(
+        self,
+        fitted: F,
+        cpds: dict[Hashable, Floats],
+        counts: dict[Hashable, Ints] | None = None,
+        scalars: Mapping[str, Floats] | None = None,
+    ) -> None:
         self.fitted = fitted
         self.cpds = cpds
+        self.counts = counts
+        self._scalars = dict(scalars or {})
+        self.n_chains = len(next(iter(self._scalars.values()))) if self._scalars else 1
 
     def __repr__(self) -> str:
-        return f"NetworkPosterior({len(self)} draws of {len(self.cpds)} nodes)"
+        chains = f" from {self.n_chains} chains" if self._scalars else ""
+        return f"NetworkPosterior({len(self)} draws of {len(self.cpds)} nodes{chains})"
 
     def __len__(self) -> int:
         return len(next(iter(self.cpds.values())))
@@ -153,8 +172,27 @@ class NetworkPosterior(Generic[F]):
         place = _check.whole(draw, "draw", maximum=len(self) - 1)
         return self.fitted._with({node: table[place].copy() for node, table in self.cpds.items()})
 
+    def diagnostics(self) -> dict[str, tuple[float, float]]:
+        """Return R-hat and the bulk effective sample size of what chains over records are judged by.
+
+        Returns
+        -------
+        dict
+            Of name to (R-hat, draws): the log-likelihood of the records at each node, the distance of each measured
+            table from its release, and the number of records where that is drawn. Empty for independent draws. Of single
+            probabilities ArviZ's functions say it, given `to_datatree`.
+
+        Raises
+        ------
+        ImportError
+            If ArviZ is not installed.
+        """
+        from quincunx._inference._diagnostics import diagnose
+
+        return diagnose(self._scalars) if self._scalars else {}
+
     def to_datatree(self) -> DataTree:
-        """Return the draws as ArviZ has them: one chain, dimensions by the names of the nodes.
+        """Return the draws as ArviZ has them, by chains, dimensions by the names of the nodes.
 
         Returns
         -------
@@ -174,8 +212,11 @@ class NetworkPosterior(Generic[F]):
         coords = {
             f"{names[node]}_category": net._declared[node].decode(np.arange(net._sizes[node])) for node in net.nodes
         }
-        tables = {names[node]: table[None] for node, table in self.cpds.items()}
-        return datatree({"posterior": tables}, dims, coords, {"inference": "independent draws given noisy tables"})
+        tables = {names[node]: table.reshape(self.n_chains, -1, *table.shape[1:]) for node, table in self.cpds.items()}
+        how = (
+            "independent draws given noisy tables" if self.counts is None else "chains over the records of noisy tables"
+        )
+        return datatree({"posterior": tables}, dims, coords, {"inference": how})
 
 
 def joint(
@@ -223,16 +264,16 @@ def drawn(
     """Draw from the posterior given noisy counts: `PrivateBayesNet.posterior` describes it."""
     relation = guarantee.relation
     count = _check.whole(n_draws, "n_draws", minimum=1)
-    pseudo = _within(prior, "prior", 0.1, 1e3)  # below, rates of empty cells would vanish in doubles
+    pseudo = pseudo_count(prior)
     tables = {node: np.asarray(noisy_counts[node]).astype(np.int64) for node in net.measured}
     if total is None:
         expected = max(1.0, float(np.mean([table.sum() for table in tables.values()])))
     else:
         expected = _within(total, "total", 1.0, 2.0**53)
-    exponent = guarantee.epsilon / net.count_sensitivity(_account.relation_of(relation))
+    exponent = exponent_of(net, guarantee)
     _check.room(8 * count * sum(math.prod(net._shape(node)) for node in net.nodes), "an array of draws")
     source = generator(rng)
-    widest = {node: _source(net, node) for node in net.nodes}
+    widest = {node: source_of(net, node) for node in net.nodes}
     cpds: dict[Hashable, Floats] = {}
     for measured, table in tables.items():
         if isinstance(relation, ReplaceOne) and table.shape == (2,):
@@ -257,6 +298,16 @@ def drawn(
     return {node: cpds[node] for node in net.nodes}
 
 
+def exponent_of(net: Structure, guarantee: PrivacyGuarantee) -> float:
+    """Return the exponent of the noise on each cell."""
+    return guarantee.epsilon / net.count_sensitivity(_account.relation_of(guarantee.relation))
+
+
+def pseudo_count(prior: object) -> float:
+    """Return a pseudo-count of a cell: smaller ones would make rates of empty cells vanish in doubles."""
+    return _within(prior, "prior", 0.1, 1e3)
+
+
 def _within(value: object, name: str, least: float, greatest: float) -> float:
     number = _check.real(value, name)
     if not least <= number <= greatest:
@@ -264,7 +315,7 @@ def _within(value: object, name: str, least: float, greatest: float) -> float:
     return number
 
 
-def _source(net: Structure, node: Hashable) -> Hashable:
+def source_of(net: Structure, node: Hashable) -> Hashable:
     """Return the measured node whose table has that of `node` in the fewest cells."""
     family = set(net.family(node))
     wider = [other for other in net.measured if family <= set(net.family(other))]

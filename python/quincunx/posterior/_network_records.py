@@ -1,0 +1,136 @@
+"""Posterior of a network's probabilities given noisy tables that count the same records: chains over these records.
+
+The records are independent with the network's probabilities, whose rows are Dirichlet; each released cell is the count of
+the records that are in it plus two-sided geometric noise. A chain has the records and the probabilities: a sweep draws
+every category of every record given all else, then the probabilities given the counts. `rust/private/posterior/records.rs`
+has the formulas.
+
+Source: N. Ju, J. Awan, R. Gong, V. Rao (2022), Data augmentation MCMC for Bayesian inference from privatized data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from quincunx import _check, _core
+from quincunx._inference._runs import keys
+from quincunx._progress import Progress, reporting
+from quincunx._rng import RandomSource, generator
+from quincunx._types import Array, Floats, Ints
+from quincunx.posterior._measuring import MOST_RECORDS, geometric_variance, total_of
+from quincunx.posterior._network_posterior import F, drawn, exponent_of, pseudo_count, source_of
+from quincunx.posterior._structure import Structure
+from quincunx.privacy import PrivacyGuarantee, ReplaceOne
+
+
+class RecordChains(NamedTuple):
+    """Draws of all chains, one after the other, and the scalars that chains are judged by."""
+
+    cpds: dict[Hashable, Floats]
+    counts: dict[Hashable, Ints]
+    #: By name, each of shape (n_chains, n_draws).
+    scalars: dict[str, Floats]
+
+
+def sample_records(
+    fitted: F,
+    noisy_counts: Mapping[Hashable, Array],
+    guarantee: PrivacyGuarantee,
+    prior: object,
+    n_records: object,
+    chains: tuple[object, object, object, object],
+    progress: Progress,
+    rng: RandomSource,
+) -> RecordChains:
+    """Run chains over records: `PrivateBayesNet.posterior` describes it."""
+    net = fitted.net
+    pseudo = pseudo_count(prior)
+    number, warmup, draws, thin = (
+        _check.whole(value, name, minimum=least, maximum=2**32)
+        for value, name, least in zip(chains, ("n_chains", "n_warmup", "n_draws", "thin"), (1, 0, 1, 1), strict=True)
+    )
+    tables = {node: np.asarray(noisy_counts[node]).astype(np.int64) for node in net.measured}
+    lone = [node for node in net.measured if isinstance(guarantee.relation, ReplaceOne) and net._shape(node) == (2,)]
+    known = _known(tables, lone, n_records)
+    exponent = exponent_of(net, guarantee)
+    if known is None:
+        variance = geometric_variance(exponent)
+        rows = max(0, round(total_of([(table.astype(np.float64), variance) for table in tables.values()])))
+    else:
+        rows = known
+    cells = [math.prod(net._shape(node)) for node in net.nodes]
+    # Draws are held by the core, once more in one piece, and by node.
+    _check.room(3 * 16 * number * draws * (sum(cells) + len(cells)), "an array of draws")
+    _check.room((8 + 4 * number) * rows * len(cells), "the records of the chains")
+    source = generator(rng)
+    # Chains start from draws given each table alone, which lie farther apart than those given all of them.
+    starts = drawn(net, noisy_counts, guarantee, number, prior, None, source)
+    records = [
+        fitted._with({node: table[chain] for node, table in starts.items()})._codes(rows, source).astype(np.uint16)
+        for chain in range(number)
+    ]
+    released, noisy = _cells(net, tables, lone)
+    # The concentration of a row is the prior's of the table that the node is read from, summed.
+    widths = {node: math.prod(net._shape(source_of(net, node))) for node in net.nodes}
+    concentrations = [pseudo * widths[node] / size for node, size in zip(net.nodes, cells, strict=True)]
+    with reporting(progress, "chains over records") as report:
+        theta, counts, likelihoods, distances = _core.sample_records(
+            (list(net._sizes.values()), [[net._columns[p] for p in net.parents[node]] for node in net.nodes]),
+            released,
+            noisy,
+            concentrations,
+            exponent,
+            [codes.reshape(-1) for codes in records],
+            keys(source, number),
+            (warmup, draws, thin),
+            known is not None,
+            min(number, _core.available_threads()),
+            report,
+        )
+    found = RecordChains(_by_node(net, theta, cells), _by_node(net, counts, cells), {})
+    for name, values in (("log-likelihood", likelihoods), ("distance", distances)):
+        columns = values.reshape(number, draws, len(cells))
+        for place, node in enumerate(net.nodes):
+            if name != "distance" or node in tables:
+                found.scalars[f"{name} of {node}"] = columns[:, :, place]
+    if known is None:
+        every = found.counts[net.nodes[0]]
+        found.scalars["number of records"] = every.reshape(number, draws, -1).sum(axis=2).astype(np.float64)
+    return found
+
+
+def _known(tables: Mapping[Hashable, Ints], lone: list[Hashable], n_records: object) -> int | None:
+    """Return the number of records if it is given, or follows from the table of a lone binary node."""
+    given = None if n_records is None else _check.whole(n_records, "n_records", maximum=MOST_RECORDS)
+    if not lone:
+        return given
+    public = int(tables[lone[0]].sum())
+    if given not in (None, public):
+        raise ValueError(f"`n_records` must be {public}, the sum of the table of {lone[0]!r}, got {n_records}")
+    return public
+
+
+def _cells(net: Structure, tables: Mapping[Hashable, Ints], lone: list[Hashable]) -> tuple[Ints, Array]:
+    """Return the releases of all cells, and which cells were released: the zeros of a lone binary node were not."""
+    released, noisy = [], []
+    for node in net.nodes:
+        table = tables.get(node, np.zeros(net._shape(node), dtype=np.int64)).reshape(-1).copy()
+        seen = np.full(table.size, node in tables)
+        if node in lone:
+            table[0], seen[0] = 0, False
+        released.append(table)
+        noisy.append(seen)
+    return np.concatenate(released), np.concatenate(noisy)
+
+
+def _by_node(net: Structure, values: Array, cells: list[int]) -> dict[Hashable, Array]:
+    """Return draws of all cells, a table for each node."""
+    parts = np.split(values.reshape(-1, sum(cells)), np.cumsum(cells)[:-1], axis=1)
+    return {
+        node: np.ascontiguousarray(part).reshape(-1, *net._shape(node))
+        for node, part in zip(net.nodes, parts, strict=True)
+    }

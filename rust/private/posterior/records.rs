@@ -1,0 +1,449 @@
+//! Records and probabilities of a network given noisy tables that count the same records: data augmentation.
+//!
+//! Records x_1..x_n are independent with p(x) = prod_v theta_v[parents, x_v], rows of theta_v are Dirichlet of a concentration a_v,
+//! and a released cell is its count plus two-sided geometric noise, of mass proportional to exp(-e |release - count|). Given
+//! everything else a record's category at v has the weight
+//!
+//!   w(k) = prod over the tables T of v and of its children: theta_T[cell(k)] g_T[cell(k)],   g = exp(-2 e) or 1,
+//!
+//! where cell(k) is the one that the record would be in and g says whether the count without it has reached the release: a count
+//! that goes away from the release has exp(-e), one that comes nearer exp(e), and the common exp(e) cancels, as does all that is not
+//! near v. A sweep draws every category of every record so, then theta | records ~ Dirichlet(a + counts), row by row.
+//!
+//! Where the number of records is not known its prior is flat: a record is added, drawn from theta, or one is taken away, each with
+//! probability 1/2, and accepted with min(1, ratio of the noise's masses). A new one takes the place of any, so that each move has its
+//! reverse.
+//!
+//! Source: N. Ju, J. Awan, R. Gong, V. Rao (2022), Data augmentation MCMC for Bayesian inference from privatized data.
+
+use crate::distributions::{RandomSource, gamma};
+use crate::monitor::Progress;
+use crate::stream::{Xoshiro, xoshiro};
+use crate::{Error, Result, memory, parallel};
+use rand_core::Rng;
+
+/// The purpose of a sweep's words: "records".
+const SWEEP: u64 = 0x7265_636f_7264_73;
+/// Sums of weights outside are formed again from logarithms: of a sum within, what is below all doubles is no part.
+const SAFE: std::ops::Range<f64> = 1e-250..1e250;
+
+/// A node: its table has the parents' axes and its own, the last one fastest.
+#[derive(Clone, Debug)]
+struct Node {
+    size: usize,
+    /// Where its table begins among the cells of all.
+    offset: usize,
+    cells: usize,
+    /// Each parent's column, and how far its next category is.
+    parents: Vec<(usize, usize)>,
+    /// Each child, and how far this node's next category is in its table.
+    children: Vec<(usize, usize)>,
+}
+
+/// A network whose tables were released with noise.
+#[derive(Clone, Debug)]
+pub struct NoisyTables {
+    nodes: Vec<Node>,
+    /// Nodes, parents first.
+    order: Vec<usize>,
+    /// Of all cells, one table after the other; zero where nothing was released.
+    released: Vec<i64>,
+    /// Whether a cell was released.
+    noisy: Vec<bool>,
+    concentrations: Vec<f64>,
+    exponent: f64,
+}
+
+/// What is sampled.
+#[derive(Clone, Copy, Debug)]
+pub struct Schedule {
+    /// Sweeps before the first draw.
+    pub warmup: u64,
+    /// Draws that are kept.
+    pub draws: u64,
+    /// Sweeps to each of them.
+    pub thin: u64,
+    /// Whether the number of records is known.
+    pub known: bool,
+}
+
+/// What a chain kept, draw by draw.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Draws {
+    /// Of all cells.
+    pub probabilities: Vec<f64>,
+    /// Of all cells.
+    pub counts: Vec<i64>,
+    /// Of each node: the log-likelihood of the records, in nats.
+    pub log_likelihoods: Vec<f64>,
+    /// Of each node: the sum of the distances of its counts from what was released.
+    pub distances: Vec<f64>,
+}
+
+impl NoisyTables {
+    /// Tables of nodes with so many categories and these parents. `noisy` says which cells were released.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] or [`Error::Domain`] where lengths, columns or numbers do not fit.
+    pub fn new(
+        sizes: &[usize],
+        parents: &[Vec<usize>],
+        (released, noisy): (Vec<i64>, Vec<bool>),
+        concentrations: Vec<f64>,
+        exponent: f64,
+    ) -> Result<Self> {
+        let count = sizes.len();
+        Error::require_shape("parents", [count], [parents.len()])?;
+        Error::require_shape("concentrations", [count], [concentrations.len()])?;
+        Error::require_all(sizes, |size| (1..=1 << 16).contains(&size), "categories", "between 1 and 65536")?;
+        Error::require_all(&concentrations, |a| a > 0.0 && a < f64::INFINITY, "concentrations", "positive")?;
+        Error::require(exponent > 0.0 && exponent < f64::INFINITY, "exponent", exponent, "positive")?;
+        let mut nodes: Vec<Node> = Vec::with_capacity(count);
+        let mut offset = 0usize;
+        for (&size, columns) in sizes.iter().zip(parents) {
+            Error::require_all(columns, |column| column < count, "parents", "columns")?;
+            let mut cells = size;
+            let mut strides: Vec<_> = columns
+                .iter()
+                .rev()
+                .map(|&column| {
+                    let stride = cells;
+                    cells = cells.saturating_mul(sizes[column]);
+                    (column, stride)
+                })
+                .collect();
+            strides.reverse();
+            memory::charge("the tables of a network", cells as u128 * 40)?;
+            nodes.push(Node { size, offset, cells, parents: strides, children: vec![] });
+            offset += cells;
+        }
+        for child in 0..count {
+            for (parent, stride) in nodes[child].parents.clone() {
+                nodes[parent].children.push((child, stride));
+            }
+        }
+        Error::require_shape("released", [offset], [released.len()])?;
+        Error::require_shape("noisy", [offset], [noisy.len()])?;
+        let order = ordered(&nodes)?;
+        Ok(Self { nodes, order, released, noisy, concentrations, exponent })
+    }
+
+    /// The cell of a record in the table of a node, among the cells of all.
+    #[inline]
+    fn cell(&self, node: usize, record: &[u16]) -> usize {
+        let node_of = &self.nodes[node];
+        let above = |&(column, stride): &(usize, usize)| stride * usize::from(record[column]);
+        node_of.offset + usize::from(record[node]) + node_of.parents.iter().map(above).sum::<usize>()
+    }
+
+    /// Runs chains from these records, side by side on the current pool. Chain i has key i.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] or [`Error::Domain`] for records that are none, [`Error::Interrupted`].
+    pub fn sample(
+        &self,
+        starts: Vec<Vec<u16>>,
+        keys: &[[u64; 2]],
+        schedule: Schedule,
+        progress: &Progress,
+    ) -> Result<Vec<Draws>> {
+        Error::require_shape("keys", [starts.len()], [keys.len()])?;
+        let chains = starts.into_iter().zip(keys).map(|(records, &key)| Chain::new(self, records, key));
+        let chains = chains.collect::<Result<Vec<_>>>()?;
+        parallel::try_map(chains.len(), |i| chains[i].clone().run(schedule, progress))
+    }
+}
+
+/// The nodes, parents first.
+fn ordered(nodes: &[Node]) -> Result<Vec<usize>> {
+    let mut left: Vec<usize> = nodes.iter().map(|node| node.parents.len()).collect();
+    let mut order: Vec<usize> = (0..nodes.len()).filter(|&node| left[node] == 0).collect();
+    let mut at = 0;
+    while let Some(&node) = order.get(at) {
+        for &(child, _) in &nodes[node].children {
+            left[child] -= 1;
+            if left[child] == 0 {
+                order.push(child);
+            }
+        }
+        at += 1;
+    }
+    Error::require(order.len() == nodes.len(), "parents", order.len(), "without a cycle")?;
+    Ok(order)
+}
+
+/// A chain: its records, and what follows from them.
+#[derive(Clone, Debug)]
+struct Chain<'a> {
+    tables: &'a NoisyTables,
+    key: [u64; 2],
+    sweeps: u64,
+    /// Record by record.
+    records: Vec<u16>,
+    /// Of each cell its count less what was released.
+    excess: Vec<i64>,
+    theta: Vec<f64>,
+    /// theta times g of a record that would come.
+    weights: Vec<f64>,
+    /// exp(-2 e).
+    far: f64,
+    /// Tries to add or to take away a record, in each sweep: always as many.
+    tries: usize,
+}
+
+impl<'a> Chain<'a> {
+    fn new(tables: &'a NoisyTables, records: Vec<u16>, key: [u64; 2]) -> Result<Self> {
+        let width = tables.nodes.len();
+        let rows = Error::require_rows("records", width, records.len())?;
+        let mut excess: Vec<i64> = tables.released.iter().map(|released| -released).collect();
+        for record in records.chunks_exact(width) {
+            for (node, &category) in record.iter().enumerate() {
+                let size = tables.nodes[node].size;
+                Error::require(usize::from(category) < size, "records", category, "a category of its column")?;
+            }
+            (0..width).for_each(|node| excess[tables.cell(node, record)] += 1);
+        }
+        let cells = tables.released.len();
+        let far = (-2.0 * tables.exponent).exp();
+        let (theta, weights) = (vec![0.0; cells], vec![0.0; cells]);
+        let mut chain = Self { tables, key, sweeps: 0, records, excess, theta, weights, far, tries: rows + 16 };
+        chain.draw_probabilities(&mut xoshiro(key, SWEEP, 0, 0));
+        Ok(chain)
+    }
+
+    fn run(mut self, schedule: Schedule, progress: &Progress) -> Result<Draws> {
+        let mut found = Draws::default();
+        for number in 1..=schedule.warmup + schedule.draws * schedule.thin {
+            self.sweep(schedule.known, progress)?;
+            progress.advance(1)?;
+            if number > schedule.warmup && (number - schedule.warmup).is_multiple_of(schedule.thin) {
+                self.record(&mut found);
+            }
+        }
+        Ok(found)
+    }
+
+    fn sweep(&mut self, known: bool, progress: &Progress) -> Result<()> {
+        self.sweeps += 1;
+        let rng = &mut xoshiro(self.key, SWEEP, self.sweeps, 0);
+        self.draw_categories(rng, progress)?;
+        if !known {
+            self.draw_number(rng, progress)?;
+        }
+        self.draw_probabilities(rng);
+        Ok(())
+    }
+
+    /// Draws every category of every record given all else.
+    fn draw_categories(&mut self, rng: &mut Xoshiro, progress: &Progress) -> Result<()> {
+        let tables = self.tables;
+        let width = tables.nodes.len();
+        let mut cells = vec![0; width];
+        let mut masses = vec![0.0; tables.nodes.iter().map(|node| node.size).max().unwrap_or(0)];
+        for row in 0..self.records.len() / width {
+            progress.check_at(row)?;
+            let span = row * width..(row + 1) * width;
+            for (node, cell) in cells.iter_mut().enumerate() {
+                *cell = tables.cell(node, &self.records[span.clone()]);
+            }
+            for (at, node) in tables.nodes.iter().enumerate() {
+                let old = usize::from(self.records[span.start + at]);
+                let new = self.draw_category(at, old, &cells, &mut masses[..node.size], rng);
+                if new == old {
+                    continue;
+                }
+                self.records[span.start + at] = new as u16;
+                for &(table, stride) in std::iter::once(&(at, 1)).chain(&node.children) {
+                    let from = cells[table];
+                    let to = from + new * stride - old * stride;
+                    self.leave(from);
+                    self.join(to);
+                    cells[table] = to;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Draws one category of a record that is in these cells of all tables.
+    #[inline]
+    fn draw_category(&self, at: usize, old: usize, cells: &[usize], masses: &mut [f64], rng: &mut Xoshiro) -> usize {
+        let node = &self.tables.nodes[at];
+        let first = cells[at] - old;
+        masses.copy_from_slice(&self.weights[first..first + node.size]);
+        let mut nearer = usize::from(self.excess[cells[at]] == 0);
+        for &(child, stride) in &node.children {
+            let first = cells[child] - old * stride;
+            for (mass, weight) in masses.iter_mut().zip(self.weights[first..].iter().step_by(stride)) {
+                *mass *= weight;
+            }
+            nearer += usize::from(self.excess[cells[child]] == 0);
+        }
+        // Without the record these cells are below what was released: it would bring them nearer.
+        for _ in 0..nearer {
+            masses[old] /= self.far;
+        }
+        let mut sum = masses.iter().sum::<f64>();
+        if !SAFE.contains(&sum) {
+            sum = self.weigh_by_logarithms(at, old, cells, masses);
+        }
+        chosen(masses, sum, rng)
+    }
+
+    /// The same masses where they leave the range of doubles, the largest being one.
+    #[cold]
+    fn weigh_by_logarithms(&self, at: usize, old: usize, cells: &[usize], masses: &mut [f64]) -> f64 {
+        let children = &self.tables.nodes[at].children;
+        for (category, mass) in masses.iter_mut().enumerate() {
+            *mass = 0.0;
+            for &(table, stride) in std::iter::once(&(at, 1)).chain(children) {
+                let cell = cells[table] + category * stride - old * stride;
+                let without = self.excess[cell] - i64::from(category == old);
+                let steps = if !self.tables.noisy[cell] { 1.0 } else { 2.0 * f64::from(u8::from(without >= 0)) };
+                *mass += self.theta[cell].ln() - steps * self.tables.exponent;
+            }
+        }
+        let largest = masses.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        masses.iter_mut().for_each(|mass| *mass = (*mass - largest).exp());
+        masses.iter().sum()
+    }
+
+    #[inline]
+    fn leave(&mut self, cell: usize) {
+        self.excess[cell] -= 1;
+        if self.excess[cell] == -1 {
+            self.weights[cell] = self.theta[cell];
+        }
+    }
+
+    #[inline]
+    fn join(&mut self, cell: usize) {
+        self.excess[cell] += 1;
+        if self.excess[cell] == 0 {
+            self.weights[cell] = self.theta[cell] * self.far;
+        }
+    }
+
+    /// Adds records and takes them away.
+    fn draw_number(&mut self, rng: &mut Xoshiro, progress: &Progress) -> Result<()> {
+        let tables = self.tables;
+        let width = tables.nodes.len();
+        let mut record = vec![0u16; width];
+        for attempt in 0..self.tries {
+            progress.check_at(attempt)?;
+            let rows = self.records.len() / width;
+            let comes = rng.next_u64() >> 63 == 1;
+            if comes {
+                for &at in &tables.order {
+                    record[at] = 0;
+                    let first = tables.cell(at, &record);
+                    let row = &self.theta[first..first + tables.nodes[at].size];
+                    record[at] = chosen(row, row.iter().sum(), rng) as u16;
+                }
+            }
+            let place = below(rows + usize::from(comes), rng);
+            let Some(place) = place else { continue };
+            if !comes {
+                record.copy_from_slice(&self.records[place * width..(place + 1) * width]);
+            }
+            // How much farther from what was released the counts would be.
+            let farther: i64 = (0..width)
+                .map(|at| tables.cell(at, &record))
+                .filter(|&cell| tables.noisy[cell])
+                .map(|cell| if self.goes_away(cell, comes) { 1 } else { -1 })
+                .sum();
+            if rng.uniform() >= (-(farther as f64) * tables.exponent).exp() {
+                continue;
+            }
+            for at in 0..width {
+                let cell = tables.cell(at, &record);
+                if comes { self.join(cell) } else { self.leave(cell) }
+            }
+            if comes {
+                self.records.extend_from_slice(&record);
+                swap(&mut self.records, width, place, rows);
+            } else {
+                swap(&mut self.records, width, place, rows - 1);
+                self.records.truncate((rows - 1) * width);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a count would go away from what was released where one more comes, or goes.
+    fn goes_away(&self, cell: usize, comes: bool) -> bool {
+        if comes { self.excess[cell] >= 0 } else { self.excess[cell] <= 0 }
+    }
+
+    /// Draws each row of probabilities given the counts.
+    fn draw_probabilities(&mut self, rng: &mut Xoshiro) {
+        let tables = self.tables;
+        let near = (-tables.exponent).exp();
+        for (node, &concentration) in tables.nodes.iter().zip(&tables.concentrations) {
+            for first in (node.offset..node.offset + node.cells).step_by(node.size) {
+                let mut sum = 0.0;
+                for cell in first..first + node.size {
+                    let count = self.excess[cell] + tables.released[cell];
+                    self.theta[cell] = gamma::draw(concentration + count as f64, 1.0, rng);
+                    sum += self.theta[cell];
+                }
+                for cell in first..first + node.size {
+                    self.theta[cell] /= sum;
+                    let steps = if !tables.noisy[cell] {
+                        near
+                    } else if self.excess[cell] >= 0 {
+                        self.far
+                    } else {
+                        1.0
+                    };
+                    self.weights[cell] = self.theta[cell] * steps;
+                }
+            }
+        }
+    }
+
+    /// Keeps the chain's state as a draw.
+    fn record(&self, draws: &mut Draws) {
+        draws.probabilities.extend_from_slice(&self.theta);
+        draws.counts.extend(self.excess.iter().zip(&self.tables.released).map(|(excess, released)| excess + released));
+        for node in &self.tables.nodes {
+            let cells = node.offset..node.offset + node.cells;
+            let (mut likelihood, mut distance) = (0.0, 0.0);
+            for cell in cells {
+                let count = self.excess[cell] + self.tables.released[cell];
+                if count > 0 {
+                    likelihood += count as f64 * self.theta[cell].ln();
+                }
+                if self.tables.noisy[cell] {
+                    distance += self.excess[cell].abs() as f64;
+                }
+            }
+            draws.log_likelihoods.push(likelihood);
+            draws.distances.push(distance);
+        }
+    }
+}
+
+/// The place of one of the masses, with its share of their sum.
+#[inline]
+fn chosen(masses: &[f64], sum: f64, rng: &mut Xoshiro) -> usize {
+    let mut left = rng.uniform() * sum;
+    for (place, mass) in masses.iter().enumerate() {
+        left -= mass;
+        if left < 0.0 {
+            return place;
+        }
+    }
+    // Rounding left some: the last that has a mass.
+    masses.iter().rposition(|&mass| mass > 0.0).unwrap_or(0)
+}
+
+/// A whole number below `end`, each as likely to 2^-64 times `end`; none below zero.
+fn below(end: usize, rng: &mut Xoshiro) -> Option<usize> {
+    (end > 0).then(|| ((u128::from(rng.next_u64()) * end as u128) >> 64) as usize)
+}
+
+/// Exchanges two records.
+fn swap(records: &mut [u16], width: usize, one: usize, other: usize) {
+    (0..width).for_each(|column| records.swap(one * width + column, other * width + column));
+}
