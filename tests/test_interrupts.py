@@ -139,6 +139,7 @@ LASTING = {
     "large precision matrices": lambda: LARGE_PRECISION.sample(3000, private=False, rng=1),
     "records of a network": lambda: NETWORK.sample(8 * 10**6, rng=1),
     "probabilities of a network": lambda: NETWORK.posterior(10**6, rng=1),
+    "records of noisy tables": lambda: NETWORK.posterior(4000, consistent=True, n_records=10**5, rng=1),
 }
 
 # Everything public that can be called is in one of these two tables, so that nothing is forgotten: under the line above

@@ -2,13 +2,12 @@
 
 import itertools
 import math
-import warnings
 from collections import Counter
 
 import numpy as np
 import pytest
 from tests.posterior.test_network_posterior import geometric
-from tests.statistics import FALSE_ALARM, assert_discrete_fit, assert_share
+from tests.statistics import assert_discrete_fit
 
 from quincunx.errors import ConvergenceWarning
 from quincunx.posterior import DiscreteBayesNet, PrivateBayesNet
@@ -23,6 +22,15 @@ BESIDE = DiscreteBayesNet([("x", "y")], {"w": 2, "x": 2, "y": 2})  # the ones of
 
 #: Cells of a measured table that are summed to one of a node that is read from it, where there are several.
 SUMMED = {(net, "x"): 2 for net in (PAIR, CHAIN, COMMON, BESIDE)} | {(COLLIDER, "x"): 4, (COLLIDER, "y"): 4}
+
+
+@pytest.fixture
+def _unjudged(monkeypatch):
+    monkeypatch.setattr("quincunx._inference.complaint_of", lambda scalars, advice: None)
+
+
+#: Without diagnostics, which take longer than short chains.
+unjudged = pytest.mark.usefixtures("_unjudged")
 
 
 def released(net, tables, exponent, relation=None):
@@ -98,21 +106,217 @@ CASES = {
 
 
 @pytest.mark.statistical
+@unjudged
 @pytest.mark.parametrize("case", CASES)
 def test_records_follow_their_posterior(case):
     """Tables of all families beside the enumeration of all records; means of probabilities. False alarm 1e-6 each."""
     net, tables, exponent, prior, size, lone = CASES[case]
-    law, seen = law_of_tables(net, tables, exponent, prior, [size] if size else range(14 - 2 * len(tables)), lone or ())
+    law, seen = law_of_tables(
+        net, tables, exponent, prior, [size] if size else range(14 if len(tables) == 1 else 8), lone or ()
+    )
     relation = ReplaceOne() if size else AddRemove()
     found = released(net, tables, exponent, relation).posterior(
         1500, prior=prior, consistent=True, n_records=size, n_warmup=200, thin=40, rng=3
     )
-    drawn = Counter(b"".join(found.counts[node][i].tobytes() for node in net.nodes) for i in range(len(found)))
-    assert drawn.keys() - law.keys() == set() or not size
+    keys = [b"".join(found.counts[node][i].tobytes() for node in net.nodes) for i in range(len(found))]
+    inside = [i for i, key in enumerate(keys) if key in law]  # of numbers of records that are enumerated
+    assert len(inside) == len(found) if size else len(inside) > 0.97 * len(found)
+    drawn = Counter(keys)
     assert_discrete_fit([drawn[key] for key in law], list(law.values()))
     for node in net.nodes:
         rows = prior * SUMMED.get((net, node), 1)
         given = {key: (counts[node] + rows) for key, counts in seen.items()}
         mean = sum(mass * given[key] / given[key].sum(axis=-1, keepdims=True) for key, mass in law.items())
-        error = found.cpds[node].std(axis=0) / math.sqrt(len(found))
-        assert (abs(found.cpds[node].mean(axis=0) - mean) < 5.5 * error).all(), node
+        draws = found.cpds[node][inside]
+        error = draws.std(axis=0) / math.sqrt(len(draws))
+        assert (abs(draws.mean(axis=0) - mean) < 5.5 * error).all(), node
+
+
+def from_the_prior(net, prior, rng):
+    """Probabilities from the law that `posterior` documents."""
+    return {
+        node: rng.dirichlet(np.full(net._sizes[node], prior * SUMMED.get((net, node), 1)), net._shape(node)[:-1])
+        for node in net.nodes
+    }
+
+
+def ranks(prior, exponent, size, seed, wrong=1.0, replicates=500):
+    """Ranks of the truth of a chain of three nodes among 19 draws: of three probabilities, with the noise scaled."""
+    rng, found = np.random.default_rng(seed), []
+    for _ in range(replicates):
+        truth = from_the_prior(CHAIN, prior, rng)
+        records = released(CHAIN, {}, exponent)._with(truth)._codes(size, rng)
+        counts = tables_of(CHAIN, records)
+        tables = {node: counts[node] + geometric(counts[node].shape, exponent * wrong, rng) for node in ("y", "z")}
+        drawn = released(CHAIN, tables, exponent).posterior(
+            19, prior=prior, consistent=True, n_records=size, n_chains=1, n_warmup=150, thin=25, rng=rng
+        )
+        of_last = (drawn.query(["z"])[:, 1], truth["x"] @ truth["y"] @ truth["z"][:, 1])
+        pairs = [(drawn.cpds["x"][:, 0], truth["x"][0]), (drawn.cpds["z"][:, 1, 0], truth["z"][1, 0]), of_last]
+        found.append([(draws < value).sum() for draws, value in pairs])
+    return np.array(found)
+
+
+@pytest.mark.statistical
+@unjudged
+@pytest.mark.parametrize(
+    ("prior", "exponent", "size"), [(1.0, 0.2, 10), pytest.param(0.5, 1.0, 15, marks=pytest.mark.slow)]
+)
+def test_ranks_of_the_truth_are_uniform(prior, exponent, size):
+    """Truth, records and noise from the model (Cook, Gelman, Rubin 2006). False alarm 1e-6 for each of 6."""
+    for column in ranks(prior, exponent, size, 11).T:
+        assert_discrete_fit(np.bincount(column, minlength=20), np.full(20, 1 / 20))
+
+
+@pytest.mark.statistical
+@unjudged
+def test_ranks_see_noise_of_another_law():
+    """Noise ten times as wide as the model says must not pass the test of ranks."""
+    with pytest.raises(AssertionError, match="chi-square"):
+        for column in ranks(1.0, 1.0, 15, 12, wrong=0.1, replicates=300).T:
+            assert_discrete_fit(np.bincount(column, minlength=20), np.full(20, 1 / 20))
+
+
+STAR = DiscreteBayesNet([("x", f"y{i}") for i in range(6)], {"x": 3} | {f"y{i}": 2 for i in range(6)})
+SUMMED[STAR, "x"] = 2
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@unjudged
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0])
+def test_intervals_cover(epsilon):
+    """Truth from the prior, records released by `fit_private`, intervals of every probability of x and some of others.
+
+    False alarm 1e-6 each, with 2.5 % allowed for intervals that are read from some hundred effective draws.
+    """
+    rng, covered = np.random.default_rng(13), []
+    for seed in range(60):
+        truth = from_the_prior(STAR, 1.0, rng)
+        records = released(STAR, {}, 1.0)._with(truth)._codes(400, rng)
+        fitted = STAR.fit_private(records, epsilon=epsilon, mechanism="laplace", insecure_seed=seed)
+        found = fitted.posterior(500, consistent=True, n_records=400, n_chains=2, n_warmup=300, thin=4, rng=rng)
+        for node, place in (("x", (0,)), ("y0", (0, 0)), ("y1", (1, 0)), ("y2", (2, 0)), ("y3", (0, 0))):
+            low, high = found.interval(node, 0.8)
+            covered.append(low[place] <= truth[node][place] <= high[place])
+    hits, draws = sum(covered), len(covered)
+    # Those of one replicate may depend on one another: as if every second counted.
+    spread = math.sqrt(2 * draws * 0.8 * 0.2)
+    assert -0.025 * draws - 4.9 * spread < hits - 0.8 * draws < 4.9 * spread
+
+
+@unjudged
+@pytest.mark.parametrize(("epsilon", "most"), [(0.5, 0.6), (2.0, 0.92)])
+def test_intervals_are_narrower_than_those_of_tables_alone(epsilon, most):
+    """Of a node in six tables, 1000 records: the mean ratio of widths over four releases is .49 and .84."""
+    rng, ratios = np.random.default_rng(14), []
+    truth = from_the_prior(STAR, 4.0, rng)
+    for seed in range(4):
+        records = released(STAR, {}, 1.0)._with(truth)._codes(1000, rng)
+        fitted = STAR.fit_private(records, epsilon=epsilon, mechanism="laplace", insecure_seed=seed)
+        joint = fitted.posterior(400, consistent=True, n_records=1000, n_chains=2, n_warmup=200, thin=2, rng=seed)
+        alone = fitted.posterior(4000, rng=seed)
+        widths = [np.diff(one.interval("x", 0.9), axis=0).mean() for one in (joint, alone)]
+        ratios.append(widths[0] / widths[1])
+    assert np.mean(ratios) < most
+
+
+@unjudged
+def test_tables_of_a_draw_count_the_same_records():
+    rng = np.random.default_rng(15)
+    data = rng.integers(0, 2, (200, 4))
+    net = DiscreteBayesNet([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")], dict.fromkeys("abcd", 2))
+    fitted = net.fit_private(data, epsilon=2.0, mechanism="laplace", insecure_seed=1, relation=AddRemove())
+    found = fitted.posterior(300, consistent=True, n_warmup=200, rng=2)
+    b, c, d = (found.counts[node] for node in "bcd")
+    assert np.array_equal(b.sum(axis=2), c.sum(axis=2))
+    assert np.array_equal(b.sum(axis=2), found.counts["a"])
+    assert np.array_equal(b.sum(axis=1), d.sum(axis=(2, 3)))
+    assert np.array_equal(c.sum(axis=1), d.sum(axis=(1, 3)))
+    assert min(table.min() for table in found.counts.values()) >= 0
+    numbers = found.counts["a"].sum(axis=1)
+    assert numbers.std() > 0
+    assert abs(numbers.mean() - 200) < 60
+    assert "number of records" in found._scalars
+
+
+@unjudged
+def test_draws_depend_on_the_seed_alone(monkeypatch):
+    fitted = released(CHAIN, {"y": [[20, 10], [7, 9]], "z": [[9, 15], [13, 5]]}, 0.5)
+    one, other, again = (
+        fitted.posterior(100, consistent=True, n_records=45, n_warmup=10, n_chains=4, rng=seed) for seed in (1, 2, 1)
+    )
+    monkeypatch.setenv("QUINCUNX_NUM_THREADS", "1")
+    alone = fitted.posterior(100, consistent=True, n_records=45, n_warmup=10, n_chains=4, rng=1)
+    for node in CHAIN.nodes:
+        assert np.array_equal(one.cpds[node], again.cpds[node])
+        assert np.array_equal(one.cpds[node], alone.cpds[node])
+        assert not np.array_equal(one.cpds[node], other.cpds[node])
+        chains = one.cpds[node].reshape(4, 100, -1)
+        assert not np.array_equal(chains[0], chains[1])
+
+
+@unjudged
+@pytest.mark.parametrize(("exponent", "prior"), [(0.01, 0.1), (1.0, 1000.0), (300.0, 0.1), (1e4, 1000.0), (1e4, 0.1)])
+@pytest.mark.parametrize("size", [0, 1, 40, None])
+def test_the_ends_of_what_is_taken_give_probabilities(exponent, prior, size):
+    """At exponents of thousands masses leave the range of doubles: tables that contradict one another are reconciled."""
+    fitted = released(CHAIN, {"y": [[20, 10], [7, 9]], "z": [[-9, 10], [13, 6]]}, exponent)
+    found = fitted.posterior(20, prior=prior, consistent=True, n_records=size, n_warmup=50, n_chains=2, rng=1)
+    for node in CHAIN.nodes:
+        np.testing.assert_allclose(found.cpds[node].sum(axis=-1), 1.0)
+        assert found.counts[node].min() >= 0
+        assert size is None or (found.counts[node].reshape(len(found), -1).sum(axis=1) == size).all()
+
+
+@unjudged
+def test_counts_are_those_released_where_noise_vanishes():
+    rng = np.random.default_rng(16)
+    data = rng.integers(0, 2, (300, 3))
+    fitted = CHAIN.fit_private(data, epsilon=40.0, mechanism="laplace", insecure_seed=1)
+    found = fitted.posterior(200, consistent=True, n_records=300, n_warmup=2000, rng=1)
+    for node, table in CHAIN.count_tables(data).items():
+        assert np.array_equal(found.counts[node], np.broadcast_to(table, found.counts[node].shape))
+
+
+def test_chains_go_out_to_networks_and_arviz():
+    fitted = released(CHAIN, {"y": [[20, 10], [7, 9]], "z": [[9, 15], [13, 5]]}, 0.5)
+    found = fitted.posterior(250, consistent=True, n_records=45, rng=1)
+    assert repr(found) == "NetworkPosterior(1000 draws of 3 nodes from 4 chains)"
+    assert found.network(999).cpds["y"].shape == (2, 2)
+    assert found.query(["z"], {"x": 1}).shape == (1000, 2)
+    assert fitted.posterior(5).diagnostics() == {}
+    pytest.importorskip("arviz_stats")
+    names = [f"{what} of {node}" for what, nodes in (("log-likelihood", "xyz"), ("distance", "yz")) for node in nodes]
+    assert list(found.diagnostics()) == names
+    assert all(rhat < 1.05 and ess > 100 for rhat, ess in found.diagnostics().values())
+    tree = found.to_datatree()
+    assert tree["posterior"]["y"].dims == ("chain", "draw", "x_category", "y_category")
+    np.testing.assert_array_equal(tree["posterior"]["y"].to_numpy().reshape(1000, 2, 2), found.cpds["y"])
+
+
+def test_chains_that_are_too_short_are_warned_of():
+    pytest.importorskip("arviz_stats")
+    fitted = released(CHAIN, {"y": [[20, 10], [7, 9]], "z": [[9, 15], [13, 5]]}, 0.5)
+    with pytest.warns(ConvergenceWarning, match="raise `n_draws`, `n_warmup` or `thin`"):
+        fitted.posterior(20, consistent=True, n_records=45, n_warmup=0, rng=1)
+
+
+def test_what_has_no_answer_is_refused():
+    fitted = released(PAIR, {"y": [[20, 10], [7, 9]]}, 0.5)
+    with pytest.raises(ValueError, match="`total` is for tables taken alone"):
+        fitted.posterior(5, consistent=True, total=40.0)
+    with pytest.raises(ValueError, match="`n_records` is for `consistent=True`"):
+        fitted.posterior(5, n_records=40)
+    with pytest.raises(TypeError, match="`consistent`"):
+        fitted.posterior(5, consistent="yes")
+    for bad in ({"n_chains": 0}, {"n_warmup": -1}, {"thin": 0}, {"n_draws": 0}, {"n_records": -1}, {"prior": 0.0}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            fitted.posterior(consistent=True, **bad)
+    beside = released(BESIDE, {"w": [1, 3], "y": [[2, 1], [-1, 1]]}, 0.5)
+    with pytest.raises(ValueError, match="`n_records` must be 4, the sum of the table of 'w'"):
+        beside.posterior(5, consistent=True, n_records=5)
+    for mechanism in ("fourier_l1", "fourier_linf", "posterior_sample"):
+        other = PAIR.fit_private([[0, 0], [1, 1]] * 50, epsilon=1.0, mechanism=mechanism)
+        with pytest.raises(ValueError, match="noise was added to counts, mechanism 'laplace'"):
+            other.posterior(5, consistent=True)

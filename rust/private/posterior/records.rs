@@ -136,6 +136,11 @@ impl NoisyTables {
         node_of.offset + usize::from(record[node]) + node_of.parents.iter().map(above).sum::<usize>()
     }
 
+    /// Room for the masses of a node's categories.
+    fn room(&self) -> Vec<f64> {
+        vec![0.0; self.nodes.iter().map(|node| node.size).max().unwrap_or(0)]
+    }
+
     /// Runs chains from these records, side by side on the current pool. Chain i has key i.
     ///
     /// # Errors
@@ -239,7 +244,7 @@ impl<'a> Chain<'a> {
         let tables = self.tables;
         let width = tables.nodes.len();
         let mut cells = vec![0; width];
-        let mut masses = vec![0.0; tables.nodes.iter().map(|node| node.size).max().unwrap_or(0)];
+        let mut masses = tables.room();
         for row in 0..self.records.len() / width {
             progress.check_at(row)?;
             let span = row * width..(row + 1) * width;
@@ -283,16 +288,16 @@ impl<'a> Chain<'a> {
         for _ in 0..nearer {
             masses[old] /= self.far;
         }
-        let mut sum = masses.iter().sum::<f64>();
-        if !SAFE.contains(&sum) {
-            sum = self.weigh_by_logarithms(at, old, cells, masses);
+        if !SAFE.contains(&accumulated(masses)) {
+            self.weigh_by_logarithms(at, old, cells, masses);
+            accumulated(masses);
         }
-        chosen(masses, sum, rng)
+        chosen(masses, rng)
     }
 
     /// The same masses where they leave the range of doubles, the largest being one.
     #[cold]
-    fn weigh_by_logarithms(&self, at: usize, old: usize, cells: &[usize], masses: &mut [f64]) -> f64 {
+    fn weigh_by_logarithms(&self, at: usize, old: usize, cells: &[usize], masses: &mut [f64]) {
         let children = &self.tables.nodes[at].children;
         for (category, mass) in masses.iter_mut().enumerate() {
             *mass = 0.0;
@@ -305,7 +310,6 @@ impl<'a> Chain<'a> {
         }
         let largest = masses.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         masses.iter_mut().for_each(|mass| *mass = (*mass - largest).exp());
-        masses.iter().sum()
     }
 
     #[inline]
@@ -329,6 +333,7 @@ impl<'a> Chain<'a> {
         let tables = self.tables;
         let width = tables.nodes.len();
         let mut record = vec![0u16; width];
+        let mut masses = tables.room();
         for attempt in 0..self.tries {
             progress.check_at(attempt)?;
             let rows = self.records.len() / width;
@@ -337,8 +342,10 @@ impl<'a> Chain<'a> {
                 for &at in &tables.order {
                     record[at] = 0;
                     let first = tables.cell(at, &record);
-                    let row = &self.theta[first..first + tables.nodes[at].size];
-                    record[at] = chosen(row, row.iter().sum(), rng) as u16;
+                    let masses = &mut masses[..tables.nodes[at].size];
+                    masses.copy_from_slice(&self.theta[first..first + masses.len()]);
+                    accumulated(masses);
+                    record[at] = chosen(masses, rng) as u16;
                 }
             }
             let place = below(rows + usize::from(comes), rng);
@@ -424,18 +431,25 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// The place of one of the masses, with its share of their sum.
+/// Replaces masses by their partial sums, and returns the last.
 #[inline]
-fn chosen(masses: &[f64], sum: f64, rng: &mut Xoshiro) -> usize {
-    let mut left = rng.uniform() * sum;
-    for (place, mass) in masses.iter().enumerate() {
-        left -= mass;
-        if left < 0.0 {
-            return place;
-        }
+fn accumulated(masses: &mut [f64]) -> f64 {
+    let mut sum = 0.0;
+    for mass in masses {
+        sum += *mass;
+        *mass = sum;
     }
-    // Rounding left some: the last that has a mass.
-    masses.iter().rposition(|&mass| mass > 0.0).unwrap_or(0)
+    sum
+}
+
+/// The place of one of the masses whose partial sums these are, by its share; without a jump.
+#[inline]
+fn chosen(sums: &[f64], rng: &mut Xoshiro) -> usize {
+    let all = sums[sums.len() - 1];
+    let level = rng.uniform() * all;
+    let below = sums.iter().map(|&sum| usize::from(sum <= level)).sum();
+    // A product that was rounded up to the whole sum is for the last that has a mass.
+    if below < sums.len() { below } else { sums.iter().position(|&sum| sum == all).unwrap_or(0) }
 }
 
 /// A whole number below `end`, each as likely to 2^-64 times `end`; none below zero.
@@ -446,4 +460,107 @@ fn below(end: usize, rng: &mut Xoshiro) -> Option<usize> {
 /// Exchanges two records.
 fn swap(records: &mut [u16], width: usize, one: usize, other: usize) {
     (0..width).for_each(|column| records.swap(one * width + column, other * width + column));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numeric::special::gamma::log_gamma;
+    use std::collections::HashMap;
+
+    const LONG: Schedule = Schedule { warmup: 100, draws: 40_000, thin: 20, known: true };
+
+    /// x -> y with releases of y's table, whose sums x's cells are.
+    fn pair(released: [i64; 4], exponent: f64) -> NoisyTables {
+        let cells = [&[0, 0], &released[..]].concat();
+        let noisy = vec![false, false, true, true, true, true];
+        NoisyTables::new(&[2, 2], &[vec![], vec![0]], (cells, noisy), vec![2.0, 1.0], exponent).unwrap()
+    }
+
+    fn draws(tables: &NoisyTables, records: Vec<u16>, schedule: Schedule) -> Draws {
+        tables.sample(vec![records], &[[1, 2]], schedule, &Progress::default()).unwrap().remove(0)
+    }
+
+    /// Chi-square on bins of 25 expected draws at least; false-alarm rate 1e-6.
+    fn assert_fit(seen: &HashMap<Vec<i64>, f64>, law: &HashMap<Vec<i64>, f64>, number: f64) {
+        let whole: f64 = law.values().sum();
+        let mut bins: Vec<_> =
+            law.iter().map(|(key, mass)| (mass / whole * number, seen.get(key).copied().unwrap_or(0.0))).collect();
+        bins.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let (mut expected, mut found, mut distance, mut freedom) = (0.0, 0.0, 0.0f64, -1.0f64);
+        for (mean, count) in bins {
+            (expected, found) = (expected + mean, found + count);
+            if expected >= 25.0 {
+                distance += (found - expected) * (found - expected) / expected;
+                freedom += 1.0;
+                (expected, found) = (0.0, 0.0);
+            }
+        }
+        // Wilson and Hilferty (1931).
+        let limit = freedom * (1.0 - 2.0 / (9.0 * freedom) + 4.7534 * (2.0 / (9.0 * freedom)).sqrt()).powi(3);
+        assert!(freedom >= 5.0 && distance < limit, "{distance} exceeds {limit} with {freedom} degrees of freedom");
+    }
+
+    fn tally(counts: &[i64], width: usize) -> HashMap<Vec<i64>, f64> {
+        let mut seen = HashMap::new();
+        counts.chunks_exact(width).for_each(|draw| *seen.entry(draw.to_vec()).or_insert(0.0) += 1.0);
+        seen
+    }
+
+    #[test]
+    fn counts_have_the_law_that_enumeration_gives() {
+        let released = [3, -1, 0, 2];
+        let mut law = HashMap::new();
+        for code in 0..4usize.pow(4) {
+            let mut counts = vec![0i64; 4];
+            (0..4).for_each(|record| counts[code >> (2 * record) & 3] += 1);
+            let away: i64 = counts.iter().zip(released).map(|(count, released)| (count - released).abs()).sum();
+            let sequence: f64 = counts.iter().map(|&n| log_gamma(1.0 + n as f64)).sum();
+            let sums = vec![counts[0] + counts[1], counts[2] + counts[3]];
+            *law.entry([sums, counts].concat()).or_insert(0.0) += (sequence - 0.4 * away as f64).exp();
+        }
+        let found = draws(&pair(released, 0.4), vec![0, 0, 0, 1, 1, 0, 1, 1], LONG);
+        assert_fit(&tally(&found.counts, 6), &law, LONG.draws as f64);
+    }
+
+    #[test]
+    fn numbers_of_records_have_their_law_where_they_are_not_known() {
+        let cells = (vec![2, 1], vec![true, true]);
+        let tables = NoisyTables::new(&[2], &[vec![]], cells, vec![1.0], 0.8).unwrap();
+        let mass = |a: i64, b: i64| (-0.8 * ((a - 2).abs() + (b - 1).abs()) as f64).exp() / (a + b + 1) as f64;
+        let law = (0..1600).map(|i| (i / 40, i % 40)).map(|(a, b)| (vec![a, b], mass(a, b))).collect();
+        let found = draws(&tables, vec![0, 1, 0], Schedule { known: false, ..LONG });
+        assert_fit(&tally(&found.counts, 2), &law, LONG.draws as f64);
+    }
+
+    #[test]
+    fn logarithms_of_masses_are_those_of_the_masses() {
+        let tables = pair([1, -1, 0, 3], 0.7);
+        let chain = Chain::new(&tables, vec![0, 0, 0, 1, 1, 0, 1, 1], [3, 4]).unwrap();
+        for (row, record) in chain.records.chunks_exact(2).enumerate() {
+            let cells = [tables.cell(0, record), tables.cell(1, record)];
+            for at in 0..2 {
+                let (mut sums, mut logs) = ([0.0; 2], [0.0; 2]);
+                let old = usize::from(record[at]);
+                chain.draw_category(at, old, &cells, &mut sums, &mut xoshiro([5, 6], 7, 8, row as u64));
+                chain.weigh_by_logarithms(at, old, &cells, &mut logs);
+                let share = logs[0] / (logs[0] + logs[1]);
+                assert!((sums[0] / sums[1] - share).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn a_stop_ends_a_sweep_and_what_does_not_fit_is_refused() {
+        let tables = pair([1, 0, 0, 1], 1.0);
+        let progress = Progress::default();
+        progress.cancel();
+        assert_eq!(tables.sample(vec![vec![0, 0]], &[[1, 2]], LONG, &progress), Err(Error::Interrupted));
+        let refused = |starts| tables.sample(starts, &[[1, 2]], LONG, &Progress::default());
+        assert!(matches!(refused(vec![]), Err(Error::Shape { name: "keys", .. })));
+        assert!(matches!(refused(vec![vec![0, 1, 0]]), Err(Error::Shape { name: "records", .. })));
+        assert!(matches!(refused(vec![vec![0, 2]]), Err(Error::Domain { name: "records", .. })));
+        let cycle = NoisyTables::new(&[1, 1], &[vec![1], vec![0]], (vec![0; 2], vec![true; 2]), vec![1.0; 2], 1.0);
+        assert!(matches!(cycle, Err(Error::Domain { name: "parents", .. })));
+    }
 }
