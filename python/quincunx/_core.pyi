@@ -131,6 +131,7 @@ __all__ = [
     "renyi_divergence",
     "renyi_entropy",
     "residues",
+    "sample_records",
     "select_subsets",
     "shannon_capacity",
     "simd_level",

@@ -410,12 +410,12 @@ class PrivateBayesNet:
 
         With `consistent` the target is the law of records and probabilities given all tables [1]_. Rows of a measured
         table have the concentration `prior`; those of a node that is read from a wider table have `prior` times the
-        cells of that table which one of its own is the sum of. So a complete graph, which has one measured table,
-        has the same prior of probabilities either way, and the same posterior given the number of records; by default that number has a
-        negative binomial prior about `total`, with `consistent` it is known or has a flat prior. Chains start from draws
-        by default. A sweep takes 50 ns for each category that a record may have at a node and for each table that it
-        is in; chains run side by side. The fewer records move in a sweep relative to the noise, the more sweeps a draw
-        takes: weak noise (below .1 a cell) and noise far above the counts make chains slow, which the warning says.
+        cells of that table which one of its own is the sum of. So a complete graph, which has one measured table, has
+        the same prior of probabilities either way, and the same posterior given the number of records; by default that
+        number has a negative binomial prior about `total`, with `consistent` it is known or has a flat prior. Chains
+        start from draws of the default. A sweep takes some 50 ns for each record and node, 35 ms for 48842 records of
+        15 nodes; chains run side by side. It moves the counts of a cell by about their square root, so chains are slow
+        where noise is much wider than that: the warning says so.
 
         References
         ----------

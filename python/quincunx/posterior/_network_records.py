@@ -1,9 +1,9 @@
 """Posterior of a network's probabilities given noisy tables that count the same records: chains over these records.
 
-The records are independent with the network's probabilities, whose rows are Dirichlet; each released cell is the count of
-the records that are in it plus two-sided geometric noise. A chain has the records and the probabilities: a sweep draws
-every category of every record given all else, then the probabilities given the counts. `rust/private/posterior/records.rs`
-has the formulas.
+The records are independent with the network's probabilities, whose rows are Dirichlet; each released cell is the count
+of the records that are in it plus two-sided geometric noise. A chain has the records and the probabilities: a sweep
+draws every category of every record given all else, then the probabilities given the counts. The core's file
+`posterior/records.rs` has the formulas.
 
 Source: N. Ju, J. Awan, R. Gong, V. Rao (2022), Data augmentation MCMC for Bayesian inference from privatized data.
 """

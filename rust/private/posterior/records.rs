@@ -23,7 +23,7 @@ use crate::{Error, Result, memory, parallel};
 use rand_core::Rng;
 
 /// The purpose of a sweep's words: "records".
-const SWEEP: u64 = 0x7265_636f_7264_73;
+const SWEEP: u64 = 0x0072_6563_6f72_6473;
 /// Sums of weights outside are formed again from logarithms: of a sum within, what is below all doubles is no part.
 const SAFE: std::ops::Range<f64> = 1e-250..1e250;
 
