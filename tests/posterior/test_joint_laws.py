@@ -268,6 +268,13 @@ def test_reconciled_tables_agree_and_are_nearer_to_the_truth(relation):
     assert after < 0.7 * before
 
 
+def test_tables_whose_noise_is_none_are_their_own_reconciled_ones():
+    net = DiscreteBayesNet([("a", "b")], {"a": 2, "b": 2})
+    records = [[0, 0], [0, 1], [1, 1], [1, 1]]
+    agreed = net.fit_private(records, epsilon=1e4, mechanism="laplace", insecure_seed=1).reconcile()
+    assert agreed.cpds["b"] == pytest.approx(np.array([[0.5, 0.5], [0.0, 1.0]]), abs=1e-6)
+
+
 def test_only_noisy_counts_are_reconciled():
     net = DiscreteBayesNet([("A", "B")], {"A": 2, "B": 2})
     fitted = net.fit_private([[0, 1], [1, 0]] * 50, 1.0, "fourier_l1", insecure_seed=1)

@@ -45,7 +45,7 @@ class CountNoise:
     def spread(self) -> float:
         """The variance of a cell, and no less than what divisions take."""
         if self.decay is not None:
-            return max(geometric_variance(float(self.decay)), 1e-6)
+            return geometric_variance(float(self.decay))
         assert self.variance is not None
         return float(self.variance)
 
@@ -97,8 +97,8 @@ def total_of(tables: Iterable[tuple[Array, float | Floats]]) -> int:
 
 
 def geometric_variance(decay: float) -> float:
-    """Return the variance of two-sided geometric noise."""
-    return 2 * math.exp(-decay) / math.expm1(-decay) ** 2
+    """Return the variance of two-sided geometric noise, at least 1e-6: less is no noise, and weights stay finite."""
+    return max(2 * math.exp(-decay) / math.expm1(-decay) ** 2, 1e-6)
 
 
 def pair_table(x: npt.NDArray[np.int32], y: npt.NDArray[np.int32], rows: int, cols: int) -> Ints:

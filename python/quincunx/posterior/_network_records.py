@@ -58,7 +58,7 @@ def sample_records(
     known = _known(tables, lone, n_records)
     exponent = exponent_of(net, guarantee)
     if known is None:
-        variance = max(geometric_variance(exponent), 1e-6)
+        variance = geometric_variance(exponent)
         rows = max(0, round(total_of([(table.astype(np.float64), variance) for table in tables.values()])))
     else:
         rows = known
