@@ -104,7 +104,7 @@ def test_reports_of_permanent_rows_that_are_missing_are_summed_over(mechanism, r
 
 @pytest.mark.parametrize("mechanism", AGAIN, ids=repr)
 def test_independent_reports_that_are_missing_leave_the_product_of_the_others(mechanism):
-    one, total = single(mechanism)
+    one, total = all_reports(mechanism)
     laws = np.exp([mechanism.log_likelihood(one, x) for x in range(mechanism.categories)])
     model = ldp.HistogramModel(mechanism, data="repeated")
     for reports in (2, 3):
