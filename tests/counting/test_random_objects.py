@@ -3,8 +3,10 @@
 Chi-square tests on all objects at a false-alarm rate of 1e-6 each and a fixed seed.
 """
 
+import contextlib
 import itertools
 import math
+import tracemalloc
 from collections import Counter
 from fractions import Fraction
 
@@ -28,6 +30,9 @@ from quincunx.counting import (
     random_spanning_tree,
     size_distribution,
 )
+from quincunx.counting._frontier import LargestFrontier, WeightedFrontier
+from quincunx.counting._observables import as_named
+from quincunx.errors import TooLargeError
 from quincunx.graphs import Graph, complete, cycle, path
 
 RATE = 1e-6
@@ -146,6 +151,27 @@ def test_sizes_and_largest_sets_are_those_of_the_polynomial(graph):
     mean = sum(k * p for k, p in enumerate(size_distribution(graph)))
     assert expected_size(graph) == mean
     assert hard_core(graph, [1] * graph.num_vertices) == count_independent_sets(graph)
+
+
+@pytest.mark.parametrize("weight", [1, 10**60, None], ids=["sets", "long weights", "largest sets"])
+@pytest.mark.parametrize("graph", [lattices.square(11, 14), lattices.square(6, 300), path(3000)], ids=repr)
+def test_tables_of_a_frontier_stay_within_their_limit_or_are_refused(graph, weight):
+    found, n, limit = as_named(graph)[0], graph.num_vertices, 1 << 23
+    tracemalloc.start()
+    with contextlib.suppress(TooLargeError):
+        if weight is None:
+            LargestFrontier(found, limit)
+        else:
+            WeightedFrontier(found, [weight] * n, [weight + 1] * n, limit)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < limit + (1 << 20)
+
+
+def test_a_frontier_that_is_refused_needs_more_than_its_limit():
+    with pytest.raises(TooLargeError, match="states of the frontier") as caught:
+        LargestFrontier(as_named(lattices.square(11, 14))[0], 1 << 20)
+    assert caught.value.needed > caught.value.limit == 1 << 20
 
 
 def test_bond_orders_add_up_to_one_at_each_vertex():

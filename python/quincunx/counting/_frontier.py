@@ -12,8 +12,8 @@ from quincunx import _check
 from quincunx.errors import TooLargeError
 from quincunx.graphs import Graph
 
-#: States kept in all tables together, about 150 bytes each.
-_MOST_STATES = 20_000_000
+#: States kept in all tables together, and the bytes of one beside the digits of its weight.
+_MOST_STATES, _BYTES_OF_A_STATE = 20_000_000, 150
 #: What lists and tables of one vertex take before any state is in them.
 _BYTES_OF_A_VERTEX = 400
 
@@ -31,36 +31,45 @@ class WeightedFrontier:
         for step, v in enumerate(self.order):
             place[v] = step
         looped = set(graph.edges[graph.edges[:, 0] == graph.edges[:, 1], 0].tolist())
-        before, last = [0] * n, list(range(n))
+        earlier: list[list[int]] = [[] for _ in range(n)]
+        last = list(range(n))
         for u, v in graph.edges.tolist():
             if u != v:
                 a, b = sorted((place[u], place[v]))
-                before[b] |= 1 << a
+                earlier[b].append(a)
                 last[a] = max(last[a], b)
-        forget = [0] * n
-        for step in range(n):
-            forget[last[step]] |= 1 << step
         self.free = [free[v] for v in self.order]
         self.taken = [0 if v in looped else taken[v] for v in self.order]
-        self.before, self.keep = before, [~mask for mask in forget]
-        most = min(_MOST_STATES, memory_limit // 150)
-        self.tables: list[Table] = [{0: 1}]
-        states = 1
+        # A vertex has a bit of the state while it is in the frontier; then another one has it.
+        self.bits, self.before, self.keep = [0] * n, [0] * n, [-1] * n
+        spare, width, leaving = list[int](), 0, [list[int]() for _ in range(n)]
         for step in range(n):
-            self.tables.append(self._after(step, self.tables[-1]))
-            states += len(self.tables[-1])
-            if states > most:
-                needed = 150 * states * (n - step) // (step + 1)
+            if not spare:
+                spare.append(1 << width)
+                width += 1
+            self.bits[step] = spare.pop()
+            self.before[step] = sum({self.bits[a] for a in earlier[step]})
+            leaving[last[step]].append(self.bits[step])
+            self.keep[step] = ~sum(leaving[step])
+            spare += leaving[step]
+        self.tables: list[Table] = [{0: 1}]
+        states, used = 1, 0
+        for step in range(n):
+            table = self._after(step, self.tables[-1])
+            self.tables.append(table)
+            states += len(table)
+            used += len(table) * (_BYTES_OF_A_STATE + max(table.values(), default=0).bit_length() // 7)
+            if states > _MOST_STATES or used > memory_limit:
+                most = min(used * _MOST_STATES // states, memory_limit)
+                needed = used * n // (step + 1)
                 raise TooLargeError(
-                    f"the states of the frontier need {needed} bytes or more, the limit is {150 * most} bytes",
-                    needed,
-                    150 * most,
+                    f"the states of the frontier need {needed} bytes or more, the limit is {most} bytes", needed, most
                 )
         self.total = self.tables[-1].get(0, 0)
 
     def _after(self, step: int, table: Table) -> Table:
         after: Table = {}
-        keep, mask, bit = self.keep[step], self.before[step], 1 << step
+        keep, mask, bit = self.keep[step], self.before[step], self.bits[step]
         free, taken = self.free[step], self.taken[step]
         for state, weight in table.items():
             if free:
@@ -73,7 +82,7 @@ class WeightedFrontier:
 
     def _choices(self, step: int, state: int) -> list[tuple[int, int, bool]]:
         """Weight of the step, state after it and whether its vertex is occupied, for each choice at a state."""
-        keep, bit = self.keep[step], 1 << step
+        keep, bit = self.keep[step], self.bits[step]
         choices = [(self.free[step], state & keep, False)]
         if not state & self.before[step]:
             choices.append((self.taken[step], (state | bit) & keep, True))
@@ -122,28 +131,51 @@ class WeightedFrontier:
         return [sorted(one) for one in chosen]
 
 
+class LargestFrontier(WeightedFrontier):
+    """The same with the largest sets alone: a weight is their size, above digits for their number."""
+
+    def __init__(self, graph: Graph, memory_limit: int) -> None:
+        self.shift = graph.num_vertices + 1
+        one = [1] * graph.num_vertices
+        super().__init__(graph, one, one, memory_limit)
+
+    def _after(self, step: int, table: Table) -> Table:
+        after: Table = {}
+        keep, mask, bit = self.keep[step], self.before[step], self.bits[step]
+        shift, more = self.shift, 1 << self.shift if self.taken[step] else None
+
+        def add(state: int, weight: int) -> None:
+            other = after.get(state, 0)
+            level = weight >> shift
+            if other >> shift == level:
+                after[state] = other + weight - (level << shift)
+            elif weight > other:
+                after[state] = weight
+
+        for state, weight in table.items():
+            add(state & keep, weight)
+            if more is not None and not state & mask:
+                add((state | bit) & keep, weight + more)
+        return after
+
+
 def largest_set(graph: Graph) -> tuple[int, int, list[int]]:
     """Return the size of a largest independent set, how many there are, and one of them."""
-    n = graph.num_vertices
-    _check.room(_BYTES_OF_A_VERTEX * n, f"the frontier of {n} vertices")
-    # One weight for both: with B above the number of sets, B**size counts sets of that size in the digits to base B.
-    shift = n + 1
-    frontier = WeightedFrontier(graph, [1] * n, [1 << shift] * n, 2**62)
-    size = (frontier.total.bit_length() - 1) // shift
+    frontier = LargestFrontier(graph, _check.memory_limit(None))
+    shift = frontier.shift
+    size = frontier.total >> shift
     chosen, state, level = [], 0, size
-    for step in range(n - 1, -1, -1):
-        for earlier, weight in frontier.tables[step].items():
-            found = False
-            for factor, after, occupied in frontier._choices(step, earlier):
-                wanted = level - occupied
-                if after == state and factor and wanted >= 0 and weight >> (shift * wanted) & ((1 << shift) - 1):
-                    state, level, found = earlier, wanted, True
-                    if occupied:
-                        chosen.append(frontier.order[step])
-                    break
-            if found:
-                break
-    return size, frontier.total >> (shift * size), sorted(chosen)
+    for step in range(graph.num_vertices - 1, -1, -1):
+        state, occupied = next(
+            (earlier, occupied)
+            for earlier, weight in frontier.tables[step].items()
+            for factor, after, occupied in frontier._choices(step, earlier)
+            if after == state and factor and (weight >> shift) + occupied == level
+        )
+        if occupied:
+            level -= 1
+            chosen.append(frontier.order[step])
+    return size, frontier.total - (size << shift), sorted(chosen)
 
 
 def integer_weights(activities: Sequence[Fraction]) -> tuple[list[int], list[int], int]:
