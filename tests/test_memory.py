@@ -217,7 +217,7 @@ def fit(release, **settings):
 
 settings, available = json.loads(sys.argv[1]), _check.available_memory
 slow = settings.get("inference") == "vi" and "likelihood" in settings
-release = np.random.default_rng(1).integers(-2, 4, (1000 if slow else 3000, 1000), dtype=np.int8)
+release = np.random.default_rng(1).integers(-2, 4, (1500 if slow else 6000, 1000), dtype=np.int8)
 _chains._BEFORE = 1  # iterations with less noise, each in the same memory
 fit(release[:200], **settings)
 gc.collect()
@@ -238,5 +238,5 @@ def test_the_forecast_of_a_fit_is_what_it_takes(python, settings):
     """At least that, and at most as much again and some megabytes; it was seven times as much."""
     process = python(PEAK, json.dumps(settings))
     taken, needed = json.loads(process.communicate(timeout=120)[0])
-    assert taken < needed + (2 << 20)
-    assert needed < 2 * taken + (16 << 20)
+    assert taken < needed + (4 << 20)
+    assert needed < 2 * taken + (32 << 20)
