@@ -14,6 +14,7 @@ from tests.interrupts import Stopped, stop_after
 from quincunx.posterior import AdaptiveMarginals, synthesize
 from quincunx.posterior._adaptive import _Release
 from quincunx.posterior._measuring import PARTS
+from quincunx.posterior._selection import ReleaseJob
 from quincunx.privacy import AddRemove, Budget, BudgetExceeded, DataMetric, ReplaceOne
 
 ADULT = Path(__file__).resolve().parents[3] / "shared" / "data" / "adult_train.csv.gz"
@@ -36,7 +37,7 @@ def table(data, columns, sizes):
 def begun(aim, data, seed=0):
     """A release of which nothing is drawn yet."""
     columns = np.ascontiguousarray(data.T, dtype=np.int32)
-    return _Release(aim, columns, len(data), seed, None)
+    return _Release(aim, ReleaseJob(columns, len(data), seed, None))
 
 
 @pytest.mark.parametrize("relation", [ReplaceOne(), AddRemove()], ids=str)

@@ -17,11 +17,10 @@ differentially private synthetic data, PVLDB 15(11), algorithms 1 to 4.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._categories import CategoriesLike
@@ -36,7 +35,7 @@ from quincunx.posterior._measuring import (
     total_of,
 )
 from quincunx.posterior._parts import posterior_doc
-from quincunx.posterior._selection import MarginalSelection, rare_groups, regrouped, shares, summed
+from quincunx.posterior._selection import MarginalSelection, ReleaseJob, rare_groups, regrouped, shares, summed
 from quincunx.posterior._synthetic import Groups, SyntheticBayesNet, group_of, of_conditionals
 from quincunx.privacy import PrivacyGuarantee, Release, ReplaceOne, _rational
 from quincunx.privacy._curves import Ranged, Zcdp
@@ -198,30 +197,17 @@ class AdaptiveMarginals(MarginalSelection):
     def __repr__(self) -> str:
         return f"AdaptiveMarginals({len(self.columns)} columns, {len(self.candidates)} candidates, {self.guarantee})"
 
-    def _release(
-        self,
-        columns: npt.NDArray[np.int32],
-        rows: int,
-        insecure_seed: int | None,
-        report: Callable[[int, int], object] | None,
-    ) -> SyntheticBayesNet:
-        return _Release(self, columns, rows, insecure_seed, report).run()
+    def _release(self, job: ReleaseJob) -> SyntheticBayesNet:
+        return _Release(self, job).run()
 
 
 class _Release:
     """One release: the true tables, and all that is known of them."""
 
-    def __init__(
-        self,
-        aim: AdaptiveMarginals,
-        columns: npt.NDArray[np.int32],
-        rows: int,
-        insecure_seed: int | None,
-        report: Callable[[int, int], object] | None,
-    ) -> None:
-        self.aim, self.seed, self.report = aim, insecure_seed, report
+    def __init__(self, aim: AdaptiveMarginals, job: ReleaseJob) -> None:
+        self.aim = aim
+        self.columns, self.rows, self.seed, self.report = job
         _check.room(8 * cells(aim._sizes, aim._candidates), "the tables of the candidates")
-        self.columns, self.rows = columns, rows
         #: Categories that are distinguished in tables of several columns; those of one column have all.
         self.groups: list[Groups] = [tuple((code,) for code in range(size)) for size in aim._sizes]
         self.shape = list(aim._sizes)

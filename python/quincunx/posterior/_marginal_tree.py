@@ -14,7 +14,7 @@ Confidentiality 11(3), section 4 and algorithms 1 and 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from fractions import Fraction
 from itertools import combinations
 
@@ -37,7 +37,7 @@ from quincunx.posterior._measuring import (
 )
 from quincunx.posterior._parts import posterior_doc
 from quincunx.posterior._records import Nodes
-from quincunx.posterior._selection import MarginalSelection, rare_groups, regrouped, shares, summed
+from quincunx.posterior._selection import MarginalSelection, ReleaseJob, rare_groups, regrouped, shares, summed
 from quincunx.posterior._structure import MOST_CELLS
 from quincunx.posterior._synthetic import Groups, SyntheticBayesNet, fraction_of, of_conditionals, projected
 from quincunx.posterior._tree_fit import NoisyTable, fit_forest
@@ -196,13 +196,8 @@ class MarginalTree(MarginalSelection):
     def __repr__(self) -> str:
         return f"MarginalTree({len(self.columns)} columns, {self.rounds} edges, {self.guarantee})"
 
-    def _release(
-        self,
-        columns: npt.NDArray[np.int32],
-        rows: int,
-        insecure_seed: int | None,
-        report: Callable[[int, int], object] | None,
-    ) -> SyntheticBayesNet:
+    def _release(self, job: ReleaseJob) -> SyntheticBayesNet:
+        columns, rows, insecure_seed, report = job
         work = Steps(report, len(columns) + len(self._weights) + 2 * self.rounds)
         tables = []
         for column, size in zip(columns, self._sizes, strict=True):

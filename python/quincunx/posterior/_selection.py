@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,15 @@ from quincunx.privacy._release import Guaranteed
 
 #: Deviations of the noise below which the source takes categories together.
 RARE = 3.0
+
+
+class ReleaseJob(NamedTuple):
+    """What a release is made of: codes by column, how many records there are, the seed of tests, and who is told."""
+
+    columns: npt.NDArray[np.int32]
+    rows: int
+    insecure_seed: int | None
+    report: Callable[[int, int], object] | None
 
 
 class MarginalSelection(Guaranteed):
@@ -98,16 +107,10 @@ class MarginalSelection(Guaranteed):
             raise ValueError("`data` must hold at least one record, got none")
         columns = np.ascontiguousarray(codes.reshape(rows, len(self.columns)).T, dtype=np.int32)
         with reporting(progress, self._UNIT) as report:
-            return self._release(columns, rows, insecure_seed, report)
+            return self._release(ReleaseJob(columns, rows, insecure_seed, report))
 
-    def _release(
-        self,
-        columns: npt.NDArray[np.int32],
-        rows: int,
-        insecure_seed: int | None,
-        report: Callable[[int, int], object] | None,
-    ) -> SyntheticBayesNet:
-        """Select and measure, of codes by column."""
+    def _release(self, job: ReleaseJob) -> SyntheticBayesNet:
+        """Select and measure: each selection has its own way."""
         raise NotImplementedError
 
 
