@@ -63,7 +63,9 @@ def test_a_cell_has_the_likelihood_and_mean_of_the_sum_over_counts():
 # The sweep beside the joint law.
 
 PRIOR_R = (-0.2, 0.6)
-SHAPE, RATE = 1.5, 1.0
+SHAPE = 1.5
+# Few counts and many components: most rows are sparse enough for pseudo-counts, beside cells that have a count.
+RATES = {"with few counts": 2.5, "with few counts and many components": 21.0}
 MODELS = {
     "matrix": ("cp", (4, 3), 2, "table"),
     "rows": ("cp", (4, 3), 2, "rows"),
@@ -74,22 +76,24 @@ MODELS = {
     "undirected": ("undirected", (4,), 2, "table"),
     "with a core": ("tucker", (2, 3, 2, 2, 1, 2, 0, 1, 2), 2, "table"),
     "with a core and tied modes": ("tucker-tied", (3, 2, 3, 2, 1, 2, 0, 1, 0), 2, "table"),
+    "with few counts": ("cp", (5, 4), 2, "columns"),
+    "with few counts and many components": ("cp", (3, 9), 60, "table"),
 }
 
 
-def draw(model, extents, width, axis, rng):
+def draw(model, extents, width, axis, rng, rate=1.0):
     """Return factors, shapes r of the cells and as the core takes them, and rates."""
     if model == "cp":
-        factors = [rng.gamma(SHAPE, 1 / RATE, (extent, width)) for extent in extents]
+        factors = [rng.gamma(SHAPE, 1 / rate, (extent, width)) for extent in extents]
         *lefts, right = factors
         left = lefts[0] if len(lefts) == 1 else np.einsum("ik,jk->ijk", *lefts).reshape(-1, width)
         rates = left @ right.T
     elif model.startswith("tucker"):
-        sizes = reference.Tucker(model, extents, width, [(SHAPE, RATE)] * (max(extents[-3:]) + 2))
+        sizes = reference.Tucker(model, extents, width, [(SHAPE, rate)] * (max(extents[-3:]) + 2))
         factors = sizes.draw_factors(rng)
         rates = sizes.rates(factors)
     else:
-        members, blocks = rng.gamma(SHAPE, 1 / RATE, (extents[0], width)), rng.gamma(SHAPE, 1 / RATE, (width, width))
+        members, blocks = rng.gamma(SHAPE, 1 / rate, (extents[0], width)), rng.gamma(SHAPE, 1 / rate, (width, width))
         if model == "undirected":
             blocks = np.triu(blocks) + np.triu(blocks, 1).T
         factors, rates = [members, blocks], members @ blocks @ members.T
@@ -101,7 +105,8 @@ def draw(model, extents, width, axis, rng):
 def simulated(name, rng, damage=None):
     """Return factors and shapes r from the prior, a release from them, and a chain of it that starts from the truth."""
     model, extents, width, axis = MODELS[name]
-    factors, r, r_cells, rates = draw(model, extents, width, axis, rng)
+    rate = RATES.get(name, 1.0)
+    factors, r, r_cells, rates = draw(model, extents, width, axis, rng, rate)
     rows, cols = rates.shape
     alpha = np.full(rates.shape, ALPHA)
     alpha[0, -1] = 0.0  # one count is known
@@ -116,7 +121,7 @@ def simulated(name, rng, damage=None):
         mask |= np.eye(3, dtype=np.uint8).repeat(2, axis=0)
     given = np.where(alpha > 0, 0.75, 0.0) if damage == "ratio of the noise" else alpha
     table = _core.ReleasedCounts(released.reshape(-1), rows, cols, given.reshape(-1), mask.reshape(-1))
-    priors = [(np.array([SHAPE]), np.array([RATE]))] * len(factors)
+    priors = [(np.array([SHAPE]), np.array([rate]))] * len(factors)
     key = tuple(int(word) for word in rng.integers(2**62, size=2))
     chain = _core.GibbsChain(table, model, list(extents), width, priors, "collapsed", key)
     fixed = damage == "dispersion at its prior median"

@@ -4,13 +4,15 @@
 //! mu + mu^2 / r. With the multipliers e summed out, the likelihood of r is
 //!   sum_i sum_(j < y_i) ln(1 + j / r) - (r + y_i) ln(1 + mu_i / r),
 //! and ln r is redrawn by slice sampling under a normal prior. Then e_i ~ Gamma(r + y_i, r + mu_i): with them the factors have
-//! the conditionals of Poisson counts, exposed to e_i times what they were. Multipliers are not kept beyond their sweep.
+//! the conditionals of Poisson counts, exposed to e_i times what they were. Rows whose cells are mostly empty have them as
+//! [`super::pseudo_counts`] says. Multipliers are not kept beyond their sweep.
 //!
 //! Sources: the model of M. Zhou, L. Carin (2015), Negative binomial process count and mixture modeling; R. Neal (2003), Slice
 //! sampling (stepping out).
 
 use super::allocation::SweepAddress;
 use super::negative_binomial::LARGEST_RELEASE;
+use super::pseudo_counts::{self, PseudoCounts};
 use super::released_counts::ReleasedCounts;
 use super::row::HELD_OUT;
 use crate::distributions::words::RowWords;
@@ -24,6 +26,10 @@ use std::ops::Range;
 
 /// The purpose of the words of multipliers.
 const MULTIPLIERS: u64 = 0x006d_756c_7469_706c;
+/// The purpose of the words of multipliers that are mostly one, and of pseudo-counts.
+const PSEUDO_COUNTS: u64 = 0x7073_6575_646f_0000;
+/// Rows whose pseudo-counts are drawn together, with words of their own: draws depend on it.
+const ROWS: usize = 16;
 /// The purpose of the words of r.
 const SHAPES: u64 = 0x6469_7370_6572_7365;
 /// The width of a slice of ln r before it is stepped out, for a single positive count; for n of them it is a root of n less, as
@@ -220,8 +226,16 @@ impl Dispersion {
         self.shapes.iter().map(|r| -0.5 * ((r.ln() - mean) / deviation).powi(2)).sum()
     }
 
-    /// Turns the rates of all cells into multipliers, zero where a cell is not observed.
-    pub fn draw_multipliers(&self, table: &ReleasedCounts, counts: &[u32], rates: &mut [f64], address: SweepAddress) {
+    /// Turns the rates of all cells into multipliers, zero where a cell is not observed, and their counts into pseudo-counts, of
+    /// which there may be none. A sum over the cells of a row costs as much as so many products that are summed.
+    pub fn draw_multipliers(
+        &self,
+        table: &ReleasedCounts,
+        counts: &mut [u32],
+        rates: &mut [f64],
+        address: SweepAddress,
+        summed: usize,
+    ) {
         let (cols, level) = (table.cols(), level());
         // One shape serves all cells whose count is zero.
         let common = if let [r] = self.shapes[..]
@@ -231,41 +245,82 @@ impl Dispersion {
         } else {
             None
         };
-        let one_row = |MultiplierScratch { places, shapes, draws, others }: &mut MultiplierScratch,
-                       row: usize,
-                       rates: &mut [f64]| {
-            let (own, counts) = (self.in_row(row), &counts[row * cols..(row + 1) * cols]);
-            let mut words = {
-                let place = address.first_row + row as u64;
-                RowWords::new(level, address.key, MULTIPLIERS, address.iteration, place)
-            };
-            [&mut *shapes, &mut *draws, &mut *others].into_iter().for_each(|of_row| of_row.resize(cols, 0.0));
-            places.resize(cols, 0);
-            if let Some(table) = &common {
-                let number = at_level!(level, positive_shapes(counts, own.at(0), places, shapes));
-                gamma::draw_many(level, &shapes[..number], &mut words, &mut others[..number]);
-                table.draw_many(level, &mut words, draws);
-                places[..number].iter().zip(&*others).for_each(|(&place, &draw)| draws[place as usize] = draw);
-            } else {
-                for ((column, &count), shape) in counts.iter().enumerate().zip(&mut *shapes) {
-                    *shape = own.at(column) + f64::from(count);
+        let typical = self.shapes.len() as f64 / self.shapes.iter().map(|r| 1.0 / r).sum::<f64>();
+        let scratch = || (MultiplierScratch::default(), PseudoCounts::default());
+        let one_block = |(dense, sparse): &mut (MultiplierScratch, PseudoCounts),
+                         block: usize,
+                         cells: &mut [(&mut [f64], &mut [u32])]| {
+            let first = address.first_row / ROWS as u64 + block as u64;
+            let mut words = RowWords::new(level, address.key, PSEUDO_COUNTS, address.iteration, first);
+            for (rates, counts) in cells {
+                let mut start = 0;
+                for (rates, counts) in rates.chunks_mut(cols).zip(counts.chunks_mut(cols)) {
+                    let row = block * ROWS + start / cols;
+                    let (own, codes) = (self.in_row(row), table.row(row).codes);
+                    if pseudo_counts::are_cheaper(counts, own.one().unwrap_or(typical), summed) {
+                        sparse.find(level, start as u32, (counts, rates), own, &mut words);
+                        at_level!(level, ones(codes, rates));
+                    } else {
+                        let place = address.first_row + row as u64;
+                        let words = RowWords::new(level, address.key, MULTIPLIERS, address.iteration, place);
+                        dense.draw_row(level, (counts, rates), (codes, own), common.as_ref(), words);
+                    }
+                    counts.fill(0);
+                    start += cols;
                 }
-                gamma::draw_many(level, shapes, &mut words, draws);
+                sparse.draw(level, (counts, rates), &mut words);
             }
-            at_level!(level, divided(draws, own, table.row(row).codes, rates));
             Ok(())
         };
-        parallel::pieces(rates, cols.max(1), MultiplierScratch::default, one_row).expect("rows that cannot fail");
+        let block = ROWS * cols.max(1);
+        let mut cells: Vec<_> = rates.chunks_mut(block).zip(counts.chunks_mut(block)).collect();
+        parallel::pieces(&mut cells, 1, scratch, one_block).expect("rows that cannot fail");
     }
 }
 
-/// What a thread draws the multipliers of a row with.
+/// Multipliers of one, but zero where a cell is not observed.
+#[inline(always)]
+fn ones(codes: &[i8], multipliers: &mut [f64]) {
+    for (multiplier, &code) in multipliers.iter_mut().zip(codes) {
+        *multiplier = if code == HELD_OUT { 0.0 } else { 1.0 };
+    }
+}
+
+/// What a thread draws the multipliers of a row with, each by itself.
 #[derive(Default)]
 struct MultiplierScratch {
     places: Vec<u32>,
     shapes: Vec<f64>,
     draws: Vec<f64>,
     others: Vec<f64>,
+}
+
+impl MultiplierScratch {
+    /// Replaces the rates of a row by multipliers, with the table of the law of those of no count if there is one.
+    fn draw_row(
+        &mut self,
+        level: Level,
+        (counts, rates): (&[u32], &mut [f64]),
+        (codes, own): (&[i8], RowShapes<'_>),
+        common: Option<&gamma::ShapeTable>,
+        mut words: RowWords,
+    ) {
+        let Self { places, shapes, draws, others } = self;
+        [&mut *shapes, &mut *draws, &mut *others].into_iter().for_each(|of_row| of_row.resize(rates.len(), 0.0));
+        places.resize(rates.len(), 0);
+        if let Some(table) = common {
+            let number = at_level!(level, positive_shapes(counts, own.at(0), places, shapes));
+            gamma::draw_many(level, &shapes[..number], &mut words, &mut others[..number]);
+            table.draw_many(level, &mut words, draws);
+            places[..number].iter().zip(&*others).for_each(|(&place, &draw)| draws[place as usize] = draw);
+        } else {
+            for ((column, &count), shape) in counts.iter().enumerate().zip(&mut *shapes) {
+                *shape = own.at(column) + f64::from(count);
+            }
+            gamma::draw_many(level, shapes, &mut words, draws);
+        }
+        at_level!(level, divided(draws, own, codes, rates));
+    }
 }
 
 /// Places and shapes of the cells of a row whose count is positive, in front; how many.
@@ -465,7 +520,6 @@ mod tests {
         // Kolmogorov and Smirnov at a false-alarm rate of 1e-6 for each count: 2.693.
         let (rows, cols, r) = (120, 103, 0.6);
         let cells = rows * cols;
-        assert!(cells >= WORTH);
         let held_out: Vec<u8> = (0..cells).map(|cell| u8::from(cell % 11 == 3)).collect();
         let table = ReleasedCounts::new(&vec![0; cells], rows, cols, Alpha::One(0.4), Some(&held_out)).unwrap();
         // Rows with a positive count in every sixth cell, and rows with few.
@@ -474,8 +528,12 @@ mod tests {
         for (axis, number) in [(DispersionAxis::Table, 1), (DispersionAxis::Columns, cols)] {
             let dispersion = Dispersion::new(axis, vec![r; number], None, &table).unwrap();
             let mut found = rates.clone();
-            let address = SweepAddress { key: [3, 5], iteration: 1, first_row: 0 };
-            dispersion.draw_multipliers(&table, &counts, &mut found, address);
+            let common = dispersion.shapes().first().filter(|_| number == 1).and_then(|r| gamma::ShapeTable::new(*r));
+            for (row, (rates, counts)) in found.chunks_mut(cols).zip(counts.chunks(cols)).enumerate() {
+                let words = RowWords::new(level(), [3, 5], MULTIPLIERS, 1, row as u64);
+                let laws = (table.row(row).codes, dispersion.in_row(row));
+                MultiplierScratch::default().draw_row(level(), (counts, rates), laws, common.as_ref(), words);
+            }
             for count in [0, 2] {
                 let own = (0..cells).filter(|&cell| counts[cell] == count && held_out[cell] == 0);
                 let draws: Vec<f64> = own.map(|cell| found[cell] * (r + rates[cell])).collect();

@@ -19,7 +19,7 @@ use super::likelihood;
 use super::model::{FACTORS, Model, Sizes};
 use super::pass::exposures;
 use super::released_counts::{Facts, ReleasedCounts};
-use super::sweep::{Kept, Laws, Sweep};
+use super::sweep::{Kept, Laws, Sweep, split_counts};
 pub use super::sweep::{Method, Tally};
 use crate::distributions::gamma;
 use crate::distributions::words::RowWords;
@@ -28,6 +28,7 @@ use crate::monitor::{Monitor, Progress};
 use crate::numeric::dispatch::level;
 use crate::stream::xoshiro;
 use crate::{Error, Result, memory, parallel};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -52,7 +53,7 @@ pub struct GibbsChain {
     dispersion: Option<Dispersion>,
     /// The factors whose priors are learnt, and what has a rate of its own.
     learnt: (Vec<usize>, Rates),
-    /// Counts of overdispersed cells, and their rates until multipliers replace them: of the sweep that goes on.
+    /// Counts of overdispersed cells and their rates, until pseudo-counts and multipliers replace them: of the sweep that goes on.
     cells: (Vec<u32>, Vec<f64>),
     method: Method,
     key: [u64; 2],
@@ -357,15 +358,20 @@ impl GibbsChain {
     /// Draws the factors given the tally of a whole sweep.
     fn finish(&mut self, tally: &Tally) {
         self.iteration += 1;
+        let (structure, layout) = (self.model.structure(), self.model.layout());
+        let mut parts = Cow::Borrowed(tally);
         if let Some(dispersion) = &mut self.dispersion {
-            let (counts, rates) = (&self.cells.0, &mut self.cells.1);
+            let (counts, rates) = (&mut self.cells.0, &mut self.cells.1);
             let address = SweepAddress { key: self.key, iteration: self.iteration, first_row: self.first_row };
             dispersion.redraw(rates, counts, self.table.cols(), address);
-            dispersion.draw_multipliers(&self.table, counts, rates, address);
+            // Rows in turn are exposed to sums of their own, over all cells.
+            let summed = if structure.in_turn() { 0 } else { layout.width };
+            dispersion.draw_multipliers(&self.table, counts, rates, address, summed);
+            let pseudo_counts = split_counts(&self.model, &self.factors, counts, address);
+            pseudo_counts.iter().for_each(|own| parts.to_mut().add(own));
         }
-        let (structure, layout) = (self.model.structure(), self.model.layout());
         let shares = |row: usize| xoshiro(self.key, SHARES, self.iteration, self.first_row + row as u64);
-        let counts = structure.counts(layout, &self.factors, &tally.parts, &shares);
+        let counts = structure.counts(layout, &self.factors, &parts.parts, &shares);
         let mut sums: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
         let mut total_rate = None;
         structure.redraw(layout, self.model.priors(), &self.fixed, &counts, &mut self.factors, &shares);

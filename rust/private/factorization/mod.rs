@@ -35,6 +35,7 @@ mod negative_binomial_cells;
 mod pass;
 mod positive_cells;
 mod products;
+mod pseudo_counts;
 mod published;
 pub mod released_counts;
 pub mod row;

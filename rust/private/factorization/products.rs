@@ -10,7 +10,7 @@
 //! Source: K. Goto, R. van de Geijn (2008), Anatomy of high-performance matrix multiplication (panels and register tiles).
 
 use super::factor_matrix::FactorMatrix;
-use crate::numeric::dispatch::Level;
+use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::floats::{FloatWork, Floats, LANES, float_work};
 
 /// The most rows that share what is read.
@@ -143,6 +143,151 @@ fn tile<F: Floats, const N: usize, const C: usize>(
             f.store(sum, out);
         }
     }
+}
+
+/// Weights of some rows that are not one, and by how much they differ: row by row, and column by column.
+#[derive(Debug, Default)]
+pub struct Excesses {
+    by_row: Sparse,
+    by_column: Sparse,
+}
+
+/// Entries of a sparse matrix, those of one row or column after those of the one before.
+#[derive(Debug, Default)]
+struct Sparse {
+    places: Vec<u32>,
+    values: Vec<f64>,
+    /// Where the entries of each row or column end.
+    ends: Vec<usize>,
+}
+
+impl Sparse {
+    #[inline(always)]
+    fn rows(&self) -> impl Iterator<Item = (&[u32], &[f64])> {
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| (&self.places[start..end], &self.values[start..end]))
+    }
+}
+
+impl Excesses {
+    /// Finds those of some rows; whether they are so few that sums over them are cheaper than over all cells.
+    pub fn find(&mut self, level: Level, weights: &[f64], cols: usize) -> bool {
+        at_level!(level, self.find_at(weights, cols))
+    }
+
+    #[inline(always)]
+    fn find_at(&mut self, weights: &[f64], cols: usize) -> bool {
+        // Room for all, and one that is written and not kept.
+        let Sparse { places, values, ends } = &mut self.by_row;
+        places.resize(weights.len() + 1, 0);
+        values.resize(weights.len() + 1, 0.0);
+        ends.clear();
+        let mut found = 0;
+        for (number, row) in (1..).zip(weights.chunks_exact(cols)) {
+            for (start, eight) in (0..).step_by(LANES).zip(row.chunks(LANES)) {
+                if eight.iter().fold(false, |some, &weight| some | (weight != 1.0)) {
+                    for (column, &weight) in (start..).zip(eight) {
+                        (places[found], values[found]) = (column, weight - 1.0);
+                        found += usize::from(weight != 1.0);
+                    }
+                }
+            }
+            // At more, products of whole rows take less.
+            if found > number * cols / 8 * 7 {
+                return false;
+            }
+            ends.push(found);
+        }
+        true
+    }
+
+    /// Sorts them by columns.
+    fn turn(&mut self, cols: usize) {
+        let Self { by_row, by_column: Sparse { places, values, ends } } = self;
+        let number = by_row.ends.last().copied().unwrap_or(0);
+        ends.clear();
+        ends.resize(cols + 1, 0);
+        by_row.places[..number].iter().for_each(|&column| ends[column as usize + 1] += 1);
+        (0..cols).for_each(|column| ends[column + 1] += ends[column]);
+        places.resize(number.max(places.len()), 0);
+        values.resize(number.max(values.len()), 0.0);
+        for (row, (columns, excesses)) in (0..).zip(by_row.rows()) {
+            for (&column, &excess) in columns.iter().zip(excesses) {
+                let at = &mut ends[column as usize];
+                (places[*at], values[*at]) = (row, excess);
+                *at += 1;
+            }
+        }
+        ends.truncate(cols);
+    }
+
+    /// [`over_columns`] given the sums of `right` over all columns.
+    pub fn over_columns(&self, level: Level, (right, sums): (&FactorMatrix, &[f64]), out: &mut [f64]) {
+        out.chunks_exact_mut(sums.len()).for_each(|out| out.copy_from_slice(sums));
+        float_work(level, SparseSums { weights: &self.by_row, of: right.padded(), stride: sums.len(), out });
+        // What differs from nothing by rounding may be below it.
+        out.iter_mut().for_each(|sum| *sum = sum.max(0.0));
+    }
+
+    /// [`over_rows`] but for the sums of `left` over all rows, which `all` gets.
+    pub fn over_rows(&mut self, level: Level, left: &[f64], all: &mut [f64], out: &mut [f64]) {
+        let stride = all.len();
+        self.turn(out.len() / stride);
+        left.chunks_exact(stride).for_each(|left| all.iter_mut().zip(left).for_each(|(sum, x)| *sum += x));
+        float_work(level, SparseSums { weights: &self.by_column, of: left, stride, out });
+    }
+}
+
+/// Adds to each row of `out` the weighted sum of some rows of another matrix.
+struct SparseSums<'a> {
+    weights: &'a Sparse,
+    of: &'a [f64],
+    stride: usize,
+    out: &'a mut [f64],
+}
+
+impl FloatWork for SparseSums<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<F: Floats>(self, f: F) {
+        let Self { weights, of, stride, out } = self;
+        let rows = weights.rows().zip(out.chunks_exact_mut(stride));
+        for ((places, values), out) in rows.filter(|((places, _), _)| !places.is_empty()) {
+            // Four eights at a time are held in registers.
+            let mut at = 0;
+            while at < stride {
+                let of = (of, stride, at);
+                match (stride - at) / LANES {
+                    1 => sparse_sum::<F, 1>(f, (places, values), of, out),
+                    2 => sparse_sum::<F, 2>(f, (places, values), of, out),
+                    3 => sparse_sum::<F, 3>(f, (places, values), of, out),
+                    _ => sparse_sum::<F, 4>(f, (places, values), of, out),
+                }
+                at += 4 * LANES;
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn sparse_sum<F: Floats, const N: usize>(
+    f: F,
+    (places, values): (&[u32], &[f64]),
+    (of, stride, at): (&[f64], usize, usize),
+    out: &mut [f64],
+) {
+    let out = &mut out.as_chunks_mut::<LANES>().0[at / LANES..];
+    let mut sums = [f.splat(0.0); N];
+    sums.iter_mut().zip(&*out).for_each(|(sum, out)| *sum = f.load(out));
+    for (&place, &value) in places.iter().zip(values) {
+        let (start, value) = (place as usize * stride + at, f.splat(value));
+        let eights = of[start..start + N * LANES].as_chunks::<LANES>().0;
+        for (sum, eight) in sums.iter_mut().zip(eights) {
+            *sum = f.add(*sum, f.mul(value, f.load(eight)));
+        }
+    }
+    sums.iter().zip(out).for_each(|(&sum, out)| f.store(sum, out));
 }
 
 /// `out_r = sum_v W_rv R_v` for rows of weights that are `right.rows` long.
@@ -323,6 +468,43 @@ mod tests {
                         assert_eq!(of_columns[v * stride + k], terms.fold(1.0, |sum, x| sum + x));
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn sums_over_what_is_not_one_are_those_over_all_cells() {
+        let mut words = Stream::new([1, 3], 3, 4, 5);
+        for (rows, cols, width) in [(16, 37, 50), (7, 16, 8), (1, 1, 1), (4, 130, 3), (15, 65, 33), (3, 9, 72)] {
+            let (left, right) = (random(&mut words, rows, width), random(&mut words, cols, width));
+            let stride = left.stride;
+            for share in [0.0, 0.1, 0.6, 1.0] {
+                let mut weight = || if words.uniform() < share { 3.0 * words.uniform() } else { 1.0 };
+                let mut weights: Vec<f64> = (0..rows * cols).map(|_| weight()).collect();
+                weights[rows * cols / 2] = 0.0;
+                let (mut dense, mut expected) = (vec![0.0; rows * stride], vec![0.0; cols * stride]);
+                over_columns(Level::Baseline, &weights, &right, &mut dense);
+                over_rows(Level::Baseline, &weights, cols, left.padded(), stride, &mut expected);
+                let mut bits = vec![];
+                for level in [Level::Baseline, Level::Avx2, Level::Avx512] {
+                    let mut excesses = Excesses::default();
+                    let few = excesses.find(level, &weights, cols);
+                    assert_eq!(few, share < 0.9 && cols > 1, "{cols} {share}");
+                    if few {
+                        let (mut all, mut of_rows) = (vec![0.0; stride], vec![0.0; rows * stride]);
+                        let mut of_columns = vec![0.0; cols * stride];
+                        excesses.over_columns(level, (&right, &right.sums()), &mut of_rows);
+                        excesses.over_rows(level, left.padded(), &mut all, &mut of_columns);
+                        of_columns
+                            .chunks_mut(stride)
+                            .for_each(|of| of.iter_mut().zip(&all).for_each(|(x, one)| *x += one));
+                        for (found, expected) in of_rows.iter().zip(&dense).chain(of_columns.iter().zip(&expected)) {
+                            assert!((found - expected).abs() < 1e-13 * cols as f64, "{found} {expected}");
+                        }
+                        bits.push((of_rows, of_columns));
+                    }
+                }
+                assert!(bits.windows(2).all(|pair| pair[0] == pair[1]));
             }
         }
     }

@@ -35,6 +35,8 @@ const ALLOCATION: u64 = 0x616c_6c6f_6361_7465;
 const EIGHT: u64 = 0x0065_6967_6874;
 /// The purpose of the blocks of the Bessel draws.
 const BESSEL: u64 = 0x0062_6573_7365_6c00;
+/// The purpose of the words that split pseudo-counts.
+const PSEUDO: u64 = 0x0070_7365_7564_6f00;
 /// Cells a thread works on at a time: 0.3 to 4 ms of fifty components at mean counts of .02 to 3. Not tuned.
 const BLOCK: usize = 1 << 16;
 
@@ -84,6 +86,13 @@ impl Tally {
         for (mine, theirs) in self.parts.iter_mut().zip(&other.parts) {
             mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
         }
+    }
+
+    /// The sum of some, if there are any.
+    fn sum(mut all: impl Iterator<Item = Self>) -> Option<Self> {
+        let mut sum = all.next()?;
+        all.for_each(|tally| sum.add(&tally));
+        Some(sum)
     }
 
     /// All counts.
@@ -269,21 +278,13 @@ impl<'a> Sweep<'a> {
         let block = (BLOCK / cols.max(1)).clamp(tile, 256).next_multiple_of(tile);
         let starts: Vec<usize> = rows.clone().step_by(block).collect();
         let kept = kept.blocks((block * cols).max(1), starts.len());
-        let workers = Mutex::new(Vec::new());
-        let locked = || workers.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let one = |(start, mut kept): (usize, Kept<'_>)| {
-            let found = locked().pop();
-            let mut worker = found.unwrap_or_else(|| self.worker());
+        let one = |worker: &mut Worker, (start, mut kept): (usize, Kept<'_>)| {
             let stop = rows.end.min(start + block);
-            at_level!(self.level, self.block(start..stop, &mut kept, &mut worker))?;
-            locked().push(worker);
+            at_level!(self.level, self.block(start..stop, &mut kept, worker))?;
             progress.advance((stop - start) as u64)
         };
-        parallel::each(starts.into_iter().zip(kept).collect(), one)?;
-        let mut workers = workers.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).into_iter();
-        let mut tally = workers.next().map_or_else(|| Tally::new(self.model), |worker| worker.tally);
-        workers.for_each(|worker| tally.add(&worker.tally));
-        Ok(tally)
+        let workers = with_workers(starts.into_iter().zip(kept).collect(), || self.worker(), one)?;
+        Ok(Tally::sum(workers.into_iter().map(|worker| worker.tally)).unwrap_or_else(|| Tally::new(self.model)))
     }
 
     fn worker(&self) -> Worker {
@@ -433,12 +434,63 @@ impl Sweep<'_> {
                 share.count(column, poisson::draw(rate, &mut words) as u64, &mut words);
             }
         }
-        for (part, index) in self.model.places(row) {
-            let sum = &mut others[part][index * stride..(index + 1) * stride];
-            sum.iter_mut().zip(&*parts).for_each(|(sum, n)| *sum += n);
-        }
+        add_parts(self.model, row, parts, others);
         Ok(())
     }
+}
+
+/// Adds the parts of a row to the tallies by an index of the row.
+#[inline(always)]
+fn add_parts(model: &Model, row: usize, parts: &[u64], others: &mut [Vec<u64>]) {
+    for (part, index) in model.places(row) {
+        let sum = &mut others[part][index * parts.len()..(index + 1) * parts.len()];
+        sum.iter_mut().zip(parts).for_each(|(sum, n)| *sum += n);
+    }
+}
+
+/// Adds up by component counts that are known, cell by cell; nothing if there are none.
+pub fn split_counts(
+    model: &Model,
+    factors: &[FactorMatrix],
+    counts: &[u32],
+    SweepAddress { key, iteration, first_row }: SweepAddress,
+) -> Option<Tally> {
+    let (right, level) = (model.right(factors), level());
+    let (stride, cols) = (right.stride, right.rows.max(1));
+    let new = || (Tally::new(model), vec![0.0; stride], vec![0; stride], Splitter::new(stride));
+    let one = |(tally, left, parts, splitter): &mut (Tally, Vec<f64>, Vec<u64>, _), row: usize| {
+        let Some((last, others)) = tally.parts.split_last_mut() else { return Ok(()) };
+        model.left(factors, row, left);
+        parts.fill(0);
+        let mut words = xoshiro(key, PSEUDO, iteration, first_row + row as u64);
+        let mut share = Allocation { left, right, splitter, cells: last, parts };
+        let counts = counts[row * cols..(row + 1) * cols].iter().enumerate().filter(|(_, count)| **count > 0);
+        at_level!(level, counts.for_each(|(column, &count)| share.count(column, count.into(), &mut words)));
+        add_parts(model, row, parts, others);
+        Ok(())
+    };
+    let rows = counts.chunks_exact(cols).enumerate().filter(|(_, counts)| counts.iter().any(|&count| count > 0));
+    let workers = with_workers(rows.map(|(row, _)| row).collect(), new, one).expect("rows that cannot fail");
+    Tally::sum(workers.into_iter().map(|(tally, ..)| tally))
+}
+
+/// Does jobs by workers, of which there are as many as threads that work at a time; these.
+fn with_workers<J: Send, W: Send>(
+    jobs: Vec<J>,
+    new: impl Fn() -> W + Sync + Send,
+    work: impl Fn(&mut W, J) -> Result<()> + Sync + Send,
+) -> Result<Vec<W>> {
+    let workers = Mutex::new(Vec::new());
+    let locked = || workers.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let one = |job: J| {
+        let found = locked().pop();
+        let mut worker = found.unwrap_or_else(&new);
+        work(&mut worker, job)?;
+        locked().push(worker);
+        Ok(())
+    };
+    parallel::each(jobs, one)?;
+    Ok(workers.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()))
 }
 
 /// The count of a cell, drawn from its law; nothing where it is held out.

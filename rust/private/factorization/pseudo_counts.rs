@@ -1,0 +1,325 @@
+//! Multipliers of overdispersed cells that are one, but for a few, where there is no count: so that few are drawn, and few are
+//! in the sums that the factors are exposed to.
+//!
+//! With e ~ Gamma(r, r), whose mean is one, Taylor's formula at e = 1 gives the likelihood of an empty cell as
+//!   E exp(-e mu) = exp(-mu) + int_0^inf mu^2 exp(-s mu) G(s) ds,    G(s) = E (s - e)_+ for s < 1, E (e - s)_+ for s > 1:
+//! the cell is that of a Poisson count of zero, or, of two *pseudo-counts* at the multiplier s. Both are conjugate to the
+//! factors. The second has the chance 1 - exp(r ln(1 + mu/r) - mu) <= mu^2 / (2 r), and then s has a density as exp(-s mu) G(s).
+//!
+//! With p the density of e, G(s) = s p(s) / r times 1 - R for s > 1, times s (1 - T) for s < 1, where
+//!   R = E (1 + v)^(r - 1) exp(-r v), v ~ Exp(r (s - 1)),      T = E (1 - v)_+^r exp(r v), v ~ Exp(r (1 - s)),
+//! are expectations of what is never above one. So s is drawn by rejection from Gamma(r + 1, r + mu), or where mu > 1 from
+//! Gamma(r + 2, r + mu), with one v in place of the expectation. As mu falls to zero half of the former are kept, whatever r is.
+//!
+//! Source: derived here, see `docs/mathematics/factorization.md`. That most terms of a likelihood may be left out of a step is
+//! an idea of D. Maclaurin, R. Adams (2014), Firefly Monte Carlo.
+
+use super::dispersion::RowShapes;
+use crate::distributions::gamma;
+use crate::distributions::words::{RowWords, uniform};
+use crate::numeric::dispatch::{Level, at_level};
+use crate::numeric::elementary::{exp, ln};
+
+/// Cells whose words are made at a time, 4 KiB. Not tuned.
+const BATCH: usize = 512;
+const LANES: usize = 8;
+/// The pseudo-counts of a cell that has any.
+const PAIR: u32 = 2;
+
+/// Some cells: their places, rates, shapes r, and shapes of the gamma variables that are drawn for them.
+#[derive(Debug, Default)]
+struct Cells {
+    number: usize,
+    places: Vec<u32>,
+    rates: Vec<f64>,
+    own: Vec<f64>,
+    shapes: Vec<f64>,
+}
+
+impl Cells {
+    /// Makes room for so many more, and one that is written and not kept.
+    fn reserve(&mut self, more: usize) {
+        let size = self.number + more + 1;
+        if self.places.len() < size {
+            self.places.resize(size, 0);
+            [&mut self.rates, &mut self.own, &mut self.shapes].into_iter().for_each(|each| each.resize(size, 0.0));
+        }
+    }
+
+    /// Keeps those cells that have a positive number.
+    #[inline(always)]
+    fn retain(&mut self, numbers: &[f64]) {
+        let mut kept = 0;
+        for (i, &number) in numbers[..self.number].iter().enumerate() {
+            self.places[kept] = self.places[i];
+            (self.rates[kept], self.own[kept], self.shapes[kept]) = (self.rates[i], self.own[i], self.shapes[i]);
+            kept += usize::from(number > 0.0);
+        }
+        self.number = kept;
+    }
+}
+
+/// The cells of some rows whose multipliers are to be drawn, and what a thread draws them with: places are in these rows.
+#[derive(Debug)]
+pub struct PseudoCounts {
+    counted: Cells,
+    empty: Cells,
+    /// Of each empty cell a number; then a one where something holds.
+    numbers: Vec<f64>,
+    draws: Vec<f64>,
+    words: Vec<u64>,
+}
+
+impl Default for PseudoCounts {
+    fn default() -> Self {
+        let (counted, empty) = (Cells::default(), Cells::default());
+        Self { counted, empty, numbers: vec![], draws: vec![], words: vec![0; BATCH] }
+    }
+}
+
+/// Whether a row's multipliers are cheaper to draw so than each by itself: a choice by its counts and shapes, which the factors
+/// are redrawn given, and not by its rates.
+pub fn are_cheaper(counts: &[u32], r: f64, summed: usize) -> bool {
+    let (mut positive, mut total) = (0, 0);
+    for &count in counts {
+        positive += u64::from(count > 0);
+        total += u64::from(count);
+    }
+    let cells = counts.len().max(1) as f64;
+    let (positive, mean) = (positive as f64 / cells, total as f64 / cells);
+    let pairs = (1.0 - positive) * -(r * (mean / r).ln_1p() - mean).exp_m1();
+    // Nanoseconds a cell, from benches/bench_factorization.py; few digits are enough to choose well. Chains mix a tenth slower so,
+    // by the number of independent draws of rates at means of .05 to .3: a fifth is to be gained.
+    let sums = 0.45 * summed as f64;
+    positive * (55.0 + 1.3 * sums) + pairs * (310.0 + 1.3 * sums) < 0.8 * (6.0 + sums)
+}
+
+impl PseudoCounts {
+    /// Finds cells of a row, the first of which has a place, that have a count, and empty ones that may have pseudo-counts by a bound
+    /// of the chance.
+    pub fn find(
+        &mut self,
+        level: Level,
+        first: u32,
+        (counts, rates): (&[u32], &[f64]),
+        shapes: RowShapes<'_>,
+        words: &mut RowWords,
+    ) {
+        let before = [self.counted.number, self.empty.number];
+        self.counted.reserve(rates.len());
+        self.empty.reserve(rates.len());
+        self.numbers.resize(self.empty.places.len(), 0.0);
+        for start in (0..rates.len()).step_by(BATCH) {
+            let batch = start..rates.len().min(start + BATCH);
+            words.fill(&mut self.words[..batch.len()]);
+            let (place, cells) = (first + start as u32, (&counts[batch.clone()], &rates[batch.clone()]));
+            match shapes.one() {
+                Some(r) => at_level!(level, self.find_of(place, cells, |_| r)),
+                None => at_level!(level, self.find_of(place, cells, |column| shapes.at(start + column))),
+            }
+        }
+        for (cells, before) in [&mut self.counted, &mut self.empty].into_iter().zip(before) {
+            for i in before..cells.number {
+                let column = (cells.places[i] - first) as usize;
+                (cells.rates[i], cells.own[i]) = (rates[column], shapes.at(column));
+                cells.shapes[i] = cells.own[i] + f64::from(counts[column]);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn find_of(&mut self, place: u32, (counts, rates): (&[u32], &[f64]), shape: impl Fn(usize) -> f64) {
+        let Self { counted, empty, numbers, words, .. } = self;
+        let (mut of_counted, mut of_empty) = (counted.number, empty.number);
+        let mut eight = |start: usize, counts: &[u32], rates: &[f64], words: &[u64], [some, open]: [bool; 2]| {
+            // Written always and kept where it is meant: no jump to guess wrong.
+            if some {
+                for (column, &count) in (place + start as u32..).zip(counts) {
+                    counted.places[of_counted] = column;
+                    of_counted += usize::from(count > 0);
+                }
+            }
+            if open {
+                for (i, ((&rate, &word), &count)) in (start..).zip(rates.iter().zip(words).zip(counts)) {
+                    let number = uniform(word);
+                    (empty.places[of_empty], numbers[of_empty]) = (place + i as u32, number);
+                    of_empty += usize::from((count == 0) & (number * (2.0 * shape(i)) < rate * rate));
+                }
+            }
+        };
+        let (of_counts, of_rates) = (counts.as_chunks::<LANES>(), rates.as_chunks::<LANES>());
+        let of_words = words[..rates.len()].as_chunks::<LANES>();
+        for (number, ((counts, rates), words)) in of_counts.0.iter().zip(of_rates.0).zip(of_words.0).enumerate() {
+            let (start, mut any, mut may) = (number * LANES, 0, 0);
+            for i in 0..LANES {
+                any |= counts[i];
+                may |= u64::from(uniform(words[i]) * (2.0 * shape(start + i)) < rates[i] * rates[i]);
+            }
+            if (any > 0) | (may > 0) {
+                eight(start, counts, rates, words, [any > 0, may > 0]);
+            }
+        }
+        eight(of_counts.0.len() * LANES, of_counts.1, of_rates.1, of_words.1, [true; 2]);
+        (counted.number, empty.number) = (of_counted, of_empty);
+    }
+
+    /// Draws the multipliers of all cells that were found, and writes them and the pseudo-counts: all others are one, and none.
+    pub fn draw(&mut self, level: Level, (counts, rates): (&mut [u32], &mut [f64]), words: &mut RowWords) {
+        let Self { counted, empty, numbers, draws, words: pairs } = self;
+        at_level!(level, settle(empty, numbers));
+        draws.resize(counted.number.max(empty.number).max(draws.len()), 0.0);
+        pairs.resize((2 * empty.number).max(pairs.len()), 0);
+        let number = std::mem::take(&mut counted.number);
+        gamma::draw_many(level, &counted.shapes[..number], words, &mut draws[..number]);
+        for (i, draw) in draws[..number].iter().enumerate() {
+            rates[counted.places[i] as usize] = draw / (counted.own[i] + counted.rates[i]);
+        }
+        while empty.number > 0 {
+            let (number, draws) = (empty.number, &mut draws[..empty.number]);
+            gamma::draw_many(level, &empty.shapes[..number], words, draws);
+            words.fill(&mut pairs[..2 * number]);
+            at_level!(level, judge(empty, &pairs[..2 * number], draws, numbers));
+            for (i, (&multiplier, waits)) in draws.iter().zip(&*numbers).enumerate() {
+                if *waits == 0.0 {
+                    let place = empty.places[i] as usize;
+                    (rates[place], counts[place]) = (multiplier, PAIR);
+                }
+            }
+            empty.retain(numbers);
+        }
+    }
+}
+
+/// Keeps the empty cells whose number is below the chance of pseudo-counts.
+#[inline(always)]
+fn settle(empty: &mut Cells, numbers: &mut [f64]) {
+    let numbers = &mut numbers[..empty.number];
+    let cells = numbers.iter_mut().zip(&empty.rates).zip(empty.own.iter().zip(&mut empty.shapes));
+    for ((number, &rate), (&r, shape)) in cells {
+        let chance = 1.0 - exp(r * ln_1p(rate / r) - rate);
+        *number = if *number < chance { 1.0 } else { 0.0 };
+        *shape = r + if rate > 1.0 { 2.0 } else { 1.0 };
+    }
+    empty.retain(numbers);
+}
+
+/// Turns gamma variables into proposed multipliers, and says by ones which cells wait on.
+#[inline(always)]
+fn judge(empty: &Cells, words: &[u64], draws: &mut [f64], waits: &mut [f64]) {
+    let (first, second) = words.split_at(draws.len());
+    let cells = draws.iter_mut().zip(waits).zip(first.iter().zip(second)).zip(empty.rates.iter().zip(&empty.own));
+    for (((draw, waits), (&first, &second)), (&rate, &r)) in cells {
+        let s = *draw / (r + rate);
+        *draw = s;
+        let above = s > 1.0;
+        // Beyond this, what it is the expectation of is nothing.
+        let v = -ln(1.0 - uniform(first)) / (r * (s - 1.0).abs());
+        let v = if v < 1e18 { v } else { 1e18 };
+        let inside = above | (v < 1.0);
+        let x = if above { v } else { -v };
+        let log = ln_1p(if inside { x } else { 0.0 });
+        let power = if above { (r - 1.0) * log - r * v } else { r * (log + v) };
+        let missed = if inside { exp(if power < 0.0 { power } else { 0.0 }) } else { 0.0 };
+        let excess = if rate > 1.0 { 1.0 / s } else { s };
+        let chance = (1.0 - missed) * if excess < 1.0 { excess } else { 1.0 };
+        *waits = if uniform(second) < chance { 0.0 } else { 1.0 };
+    }
+}
+
+/// ln(1 + x), with what is lost in the sum.
+#[inline(always)]
+fn ln_1p(x: f64) -> f64 {
+    let sum = 1.0 + x;
+    let log = ln(sum) * x / (if sum == 1.0 { 1.0 } else { sum - 1.0 });
+    if sum == 1.0 { x } else { log }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distributions::tests::{assert_bins_fit, pooled};
+    use crate::factorization::dispersion::{Dispersion, DispersionAxis};
+    use crate::factorization::released_counts::{Alpha, ReleasedCounts};
+    use crate::numeric::dispatch::level;
+
+    const CELLS: usize = 60_000;
+
+    /// Multipliers and pseudo-counts of empty cells of one rate and shape, with one shape for all or one for each.
+    fn drawn(rate: f64, r: f64, each: bool, row: u64) -> (Vec<f64>, Vec<u32>) {
+        let table = ReleasedCounts::new(&vec![0; CELLS], 1, CELLS, Alpha::One(0.5), None).unwrap();
+        let axis = if each { DispersionAxis::Columns } else { DispersionAxis::Table };
+        let dispersion = Dispersion::new(axis, vec![r; if each { CELLS } else { 1 }], None, &table).unwrap();
+        let mut words = RowWords::new(level(), [3, 7], 1, 0, row);
+        let (mut counts, mut multipliers, mut cells) = (vec![0; CELLS], vec![1.0; CELLS], PseudoCounts::default());
+        cells.find(level(), 0, (&counts, &vec![rate; CELLS]), dispersion.in_row(0), &mut words);
+        cells.draw(level(), (&mut counts, &mut multipliers), &mut words);
+        (multipliers, counts)
+    }
+
+    /// G at many places below and above one, by sums of the density of the multiplier over a fine grid of its logarithm.
+    fn remainder(r: f64, places: &[f64]) -> Vec<f64> {
+        const STEP: f64 = 1e-3;
+        let log_norm = r * r.ln() - crate::numeric::special::gamma::log_gamma(r);
+        let grid: Vec<_> = (-60_000..6_000).map(|i| (f64::from(i) * STEP).exp()).collect();
+        let mass: Vec<_> = grid.iter().map(|e| STEP * (log_norm + r * e.ln() - r * e).exp()).collect();
+        // What is below the grid is nothing beside any place.
+        let nothing = 1.0 - mass.iter().sum::<f64>();
+        let at = |&s: &f64| -> f64 {
+            let excess = |e: f64| if s < 1.0 { (s - e).max(0.0) } else { (e - s).max(0.0) };
+            excess(0.0) * nothing + grid.iter().zip(&mass).map(|(&e, mass)| excess(e) * mass).sum::<f64>()
+        };
+        places.iter().map(at).collect()
+    }
+
+    #[test]
+    fn empty_cells_have_the_law_of_the_second_term() {
+        // Chi-square at a false-alarm rate of 1e-6: of the number of pairs, and of their multipliers, by the definition of G.
+        let cells =
+            [(0.3, 0.8), (0.9, 0.06), (1.4, 0.4), (3.0, 1.0), (30.0, 0.3), (4.0, 40.0), (200.0, 0.05), (0.8, 2.0)];
+        for (row, (rate, r)) in (0..).zip(cells) {
+            for each in [false, true] {
+                let (multipliers, pairs) = drawn(rate, r, each, row);
+                let own: Vec<f64> = multipliers.iter().zip(&pairs).filter(|(_, n)| **n > 0).map(|(s, _)| *s).collect();
+                assert!(pairs.iter().zip(&multipliers).all(|(&n, &s)| n == PAIR || (n == 0 && s == 1.0)));
+                let middles: Vec<_> = (-2400..800).map(|i| ((f64::from(i) + 0.5) * 5e-3).exp()).collect();
+                let law = remainder(r, &middles);
+                let mass = |(s, g): (&f64, &f64)| 5e-3 * s * rate * rate * (-s * rate).exp() * g;
+                let masses: Vec<f64> = middles.iter().zip(&law).map(mass).collect();
+                let total = (1.0 + rate / r).powf(-r);
+                // Known answer: both terms are the whole.
+                let sum: f64 = masses.iter().sum::<f64>() + (-rate).exp();
+                assert!((sum / total - 1.0).abs() < 1e-4, "{rate} {r}: {sum} {total}");
+                let mut found = vec![0.0; masses.len() + 1];
+                for s in &own {
+                    let bin = ((s.ln() / 5e-3).floor() + 2400.0).clamp(0.0, 3199.0);
+                    found[bin as usize] += 1.0;
+                }
+                found[masses.len()] = (CELLS - own.len()) as f64;
+                let none = (-rate).exp() / total;
+                let due = masses.iter().map(|mass| mass / total * CELLS as f64).chain([none * CELLS as f64]);
+                assert_bins_fit(&pooled(found.into_iter().zip(due)), &(rate, r, each));
+            }
+        }
+    }
+
+    #[test]
+    fn few_proposals_are_needed_wherever_an_empty_cell_is_likely() {
+        let sizes = |least: i32, most: i32| (10 * least..=10 * most).map(|i| (f64::from(i) / 10.0).exp());
+        for (r, rate) in sizes(-18, 18).flat_map(|r| sizes(-10, 20).map(move |rate| (r, rate))) {
+            let exponent = r * f64::ln_1p(rate / r);
+            if exponent <= 30.0 && rate - exponent > 1e-9 {
+                // The integrals of the density, mu^2 exp(-s mu) G(s), and of what is proposed, by closed forms.
+                let integral = -(exponent - rate).exp_m1();
+                let proposed = rate * rate / (r + rate) * if rate > 1.0 { (r + 1.0) / (r + rate) } else { 1.0 };
+                assert!(integral / proposed > 1.0 / 13.0, "{r} {rate}");
+            }
+        }
+    }
+
+    #[test]
+    fn logarithms_of_sums_are_those_of_the_library() {
+        for x in [-0.9999, -0.3, -1e-9, -1e-17, 0.0, 1e-300, 1e-17, 3e-9, 0.4, 1e18] {
+            assert!((ln_1p(x) - f64::ln_1p(x)).abs() <= 4e-16 * f64::ln_1p(x).abs(), "{x}");
+        }
+    }
+}
