@@ -64,8 +64,9 @@ def test_a_cell_has_the_likelihood_and_mean_of_the_sum_over_counts():
 
 PRIOR_R = (-0.2, 0.6)
 SHAPE = 1.5
-# Few counts and many components: most rows are sparse enough for pseudo-counts, beside cells that have a count.
-RATES = {"with few counts": 2.5, "with few counts and many components": 21.0}
+# Tables whose empty cells have pseudo-counts: all with strong overdispersion, or, of many components, beside others.
+RATES = {"with empty tables": 1.5, "with few counts and many components": 28.0}
+PRIORS_R = {"with empty tables": (-2.3, 0.6)}
 MODELS = {
     "matrix": ("cp", (4, 3), 2, "table"),
     "rows": ("cp", (4, 3), 2, "rows"),
@@ -76,12 +77,12 @@ MODELS = {
     "undirected": ("undirected", (4,), 2, "table"),
     "with a core": ("tucker", (2, 3, 2, 2, 1, 2, 0, 1, 2), 2, "table"),
     "with a core and tied modes": ("tucker-tied", (3, 2, 3, 2, 1, 2, 0, 1, 0), 2, "table"),
-    "with few counts": ("cp", (5, 4), 2, "columns"),
+    "with empty tables": ("cp", (2, 3), 2, "columns"),
     "with few counts and many components": ("cp", (3, 9), 60, "table"),
 }
 
 
-def draw(model, extents, width, axis, rng, rate=1.0):
+def draw(model, extents, width, axis, rng, rate=1.0, prior_r=PRIOR_R):
     """Return factors, shapes r of the cells and as the core takes them, and rates."""
     if model == "cp":
         factors = [rng.gamma(SHAPE, 1 / rate, (extent, width)) for extent in extents]
@@ -98,15 +99,15 @@ def draw(model, extents, width, axis, rng, rate=1.0):
             blocks = np.triu(blocks) + np.triu(blocks, 1).T
         factors, rates = [members, blocks], members @ blocks @ members.T
     rows, cols = rates.shape
-    r = np.exp(rng.normal(*PRIOR_R, {"table": 1, "rows": rows, "columns": cols}[axis]))
+    r = np.exp(rng.normal(*prior_r, {"table": 1, "rows": rows, "columns": cols}[axis]))
     return factors, r, np.broadcast_to(r[:, None] if axis == "rows" else r, rates.shape), rates
 
 
 def simulated(name, rng, damage=None):
     """Return factors and shapes r from the prior, a release from them, and a chain of it that starts from the truth."""
     model, extents, width, axis = MODELS[name]
-    rate = RATES.get(name, 1.0)
-    factors, r, r_cells, rates = draw(model, extents, width, axis, rng, rate)
+    rate, prior_r = RATES.get(name, 1.0), PRIORS_R.get(name, PRIOR_R)
+    factors, r, r_cells, rates = draw(model, extents, width, axis, rng, rate, prior_r)
     rows, cols = rates.shape
     alpha = np.full(rates.shape, ALPHA)
     alpha[0, -1] = 0.0  # one count is known
@@ -125,8 +126,8 @@ def simulated(name, rng, damage=None):
     key = tuple(int(word) for word in rng.integers(2**62, size=2))
     chain = _core.GibbsChain(table, model, list(extents), width, priors, "collapsed", key)
     fixed = damage == "dispersion at its prior median"
-    start = np.full(len(r), np.exp(PRIOR_R[0])) if fixed else r
-    chain.set_dispersion((axis, start), None if fixed else PRIOR_R)
+    start = np.full(len(r), np.exp(prior_r[0])) if fixed else r
+    chain.set_dispersion((axis, start), None if fixed else prior_r)
     chain.set_factors(factors)
     return factors, r, released, table, chain
 

@@ -8,13 +8,12 @@
 //! Source: the laws are those of `distributions::two_piece_poisson`, derived there.
 
 use super::allocation::{Allocation, Ratios};
-use super::dispersion::RowShapes;
 use super::negative_binomial::{Masses, draw};
 use super::negative_binomial_cells::{
     Beyond, CoefficientRatios, NegativeBinomialDraws, search_many, uniform_of, unsettled,
 };
 use super::positive_cells::RowCells;
-use super::row::{HELD_OUT, Row};
+use super::row::{HELD_OUT, Row, RowShapes};
 use super::split_cells::SplitCells;
 use crate::distributions::two_piece_cells::{LARGEST_JOINT, TwoPieceDraws};
 use crate::distributions::words::RowWords;

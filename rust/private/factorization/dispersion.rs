@@ -4,7 +4,7 @@
 //! mu + mu^2 / r. With the multipliers e summed out, the likelihood of r is
 //!   sum_i sum_(j < y_i) ln(1 + j / r) - (r + y_i) ln(1 + mu_i / r),
 //! and ln r is redrawn by slice sampling under a normal prior. Then e_i ~ Gamma(r + y_i, r + mu_i): with them the factors have
-//! the conditionals of Poisson counts, exposed to e_i times what they were. Rows whose cells are mostly empty have them as
+//! the conditionals of Poisson counts, exposed to e_i times what they were. Blocks of rows that are mostly empty have them as
 //! [`super::pseudo_counts`] says. Multipliers are not kept beyond their sweep.
 //!
 //! Sources: the model of M. Zhou, L. Carin (2015), Negative binomial process count and mixture modeling; R. Neal (2003), Slice
@@ -14,7 +14,7 @@ use super::allocation::SweepAddress;
 use super::negative_binomial::LARGEST_RELEASE;
 use super::pseudo_counts::{self, PseudoCounts};
 use super::released_counts::ReleasedCounts;
-use super::row::HELD_OUT;
+use super::row::{HELD_OUT, RowShapes};
 use crate::distributions::words::RowWords;
 use crate::distributions::{RandomSource, gamma};
 use crate::numeric::dispatch::{Level, at_level, level};
@@ -22,13 +22,12 @@ use crate::numeric::elementary::ln;
 use crate::numeric::special::gamma::{digamma, log_gamma};
 use crate::stream::{Xoshiro, xoshiro};
 use crate::{Error, Result, parallel};
-use std::ops::Range;
 
 /// The purpose of the words of multipliers.
 const MULTIPLIERS: u64 = 0x006d_756c_7469_706c;
 /// The purpose of the words of multipliers that are mostly one, and of pseudo-counts.
 const PSEUDO_COUNTS: u64 = 0x7073_6575_646f_0000;
-/// Rows whose pseudo-counts are drawn together, with words of their own: draws depend on it.
+/// Rows whose pseudo-counts are drawn together if at all, with words of their own: draws depend on it.
 const ROWS: usize = 16;
 /// The purpose of the words of r.
 const SHAPES: u64 = 0x6469_7370_6572_7365;
@@ -64,32 +63,6 @@ pub struct Dispersion {
     axis: DispersionAxis,
     shapes: Vec<f64>,
     prior: Option<[f64; 2]>,
-}
-
-/// The shapes of a row: one for all, or one per column.
-#[derive(Clone, Copy, Debug)]
-pub struct RowShapes<'a> {
-    shapes: &'a [f64],
-}
-
-impl RowShapes<'_> {
-    /// The shape of all columns, if there is one.
-    #[inline(always)]
-    pub fn one(&self) -> Option<f64> {
-        if let [one] = self.shapes { Some(*one) } else { None }
-    }
-
-    /// The shapes of some columns.
-    #[inline(always)]
-    pub fn part(&self, columns: Range<usize>) -> Self {
-        if self.one().is_some() { *self } else { Self { shapes: &self.shapes[columns] } }
-    }
-
-    /// The shape at a column.
-    #[inline(always)]
-    pub fn at(&self, column: usize) -> f64 {
-        if let [one] = self.shapes { *one } else { self.shapes[column] }
-    }
 }
 
 impl Dispersion {
@@ -139,8 +112,8 @@ impl Dispersion {
     /// The shapes of a row.
     pub fn in_row(&self, row: usize) -> RowShapes<'_> {
         match self.axis {
-            DispersionAxis::Rows => RowShapes { shapes: &self.shapes[row..=row] },
-            DispersionAxis::Table | DispersionAxis::Columns => RowShapes { shapes: &self.shapes },
+            DispersionAxis::Rows => RowShapes::new(&self.shapes[row..=row]),
+            DispersionAxis::Table | DispersionAxis::Columns => RowShapes::new(&self.shapes),
         }
     }
 
@@ -253,21 +226,20 @@ impl Dispersion {
             let first = address.first_row / ROWS as u64 + block as u64;
             let mut words = RowWords::new(level, address.key, PSEUDO_COUNTS, address.iteration, first);
             for (rates, counts) in cells {
-                let mut start = 0;
-                for (rates, counts) in rates.chunks_mut(cols).zip(counts.chunks_mut(cols)) {
-                    let row = block * ROWS + start / cols;
+                let is_sparse = pseudo_counts::are_cheaper(level, counts, typical, summed);
+                let rows = rates.chunks_mut(cols).zip(counts.chunks(cols)).zip((0..).step_by(cols));
+                for (row, ((rates, counts), start)) in (block * ROWS..).zip(rows) {
                     let (own, codes) = (self.in_row(row), table.row(row).codes);
-                    if pseudo_counts::are_cheaper(counts, own.one().unwrap_or(typical), summed) {
-                        sparse.find(level, start as u32, (counts, rates), own, &mut words);
+                    if is_sparse {
+                        sparse.find(level, start, (counts, rates), own, &mut words);
                         at_level!(level, ones(codes, rates));
                     } else {
                         let place = address.first_row + row as u64;
                         let words = RowWords::new(level, address.key, MULTIPLIERS, address.iteration, place);
                         dense.draw_row(level, (counts, rates), (codes, own), common.as_ref(), words);
                     }
-                    counts.fill(0);
-                    start += cols;
                 }
+                counts.fill(0);
                 sparse.draw(level, (counts, rates), &mut words);
             }
             Ok(())

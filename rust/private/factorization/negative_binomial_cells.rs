@@ -14,9 +14,8 @@
 //! Source: derived here.
 
 use super::allocation::Ratios;
-use super::dispersion::RowShapes;
 use super::negative_binomial::SEARCHED;
-use super::row::HELD_OUT;
+use super::row::{HELD_OUT, RowShapes};
 use crate::distributions::two_piece_cells::{Group, LARGEST_JOINT, MOST_STEEP, SMALL_JOINT, found, set_counts};
 use crate::distributions::words::{RowWords, uniform};
 use crate::numeric::elementary::{exp, ln};

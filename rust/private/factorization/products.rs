@@ -184,14 +184,19 @@ impl Excesses {
         ends.clear();
         let mut found = 0;
         for (number, row) in (1..).zip(weights.chunks_exact(cols)) {
-            for (start, eight) in (0..).step_by(LANES).zip(row.chunks(LANES)) {
-                if eight.iter().fold(false, |some, &weight| some | (weight != 1.0)) {
-                    for (column, &weight) in (start..).zip(eight) {
-                        (places[found], values[found]) = (column, weight - 1.0);
-                        found += usize::from(weight != 1.0);
-                    }
+            let mut write = |start: u32, weights: &[f64]| {
+                for (column, &weight) in (start..).zip(weights) {
+                    (places[found], values[found]) = (column, weight - 1.0);
+                    found += usize::from(weight != 1.0);
+                }
+            };
+            let (eights, rest) = row.as_chunks::<LANES>();
+            for (start, eight) in (0..).step_by(LANES).zip(eights) {
+                if eight.iter().fold(0, |some, weight| some | (weight.to_bits() ^ 1f64.to_bits())) != 0 {
+                    write(start, eight);
                 }
             }
+            write((cols - rest.len()) as u32, rest);
             // At more, products of whole rows take less.
             if found > number * cols / 2 {
                 return false;

@@ -14,14 +14,12 @@
 //! Source: derived here, see `docs/mathematics/factorization.md`. That most terms of a likelihood may be left out of a step is
 //! an idea of D. Maclaurin, R. Adams (2014), Firefly Monte Carlo.
 
-use super::dispersion::RowShapes;
+use super::row::RowShapes;
 use crate::distributions::gamma;
 use crate::distributions::words::{RowWords, uniform};
 use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::elementary::{exp, ln};
 
-/// Cells whose words are made at a time, 4 KiB. Not tuned.
-const BATCH: usize = 512;
 const LANES: usize = 8;
 /// The pseudo-counts of a cell that has any.
 const PAIR: u32 = 2;
@@ -60,7 +58,7 @@ impl Cells {
 }
 
 /// The cells of some rows whose multipliers are to be drawn, and what a thread draws them with: places are in these rows.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct PseudoCounts {
     counted: Cells,
     empty: Cells,
@@ -70,21 +68,10 @@ pub struct PseudoCounts {
     words: Vec<u64>,
 }
 
-impl Default for PseudoCounts {
-    fn default() -> Self {
-        let (counted, empty) = (Cells::default(), Cells::default());
-        Self { counted, empty, numbers: vec![], draws: vec![], words: vec![0; BATCH] }
-    }
-}
-
-/// Whether a row's multipliers are cheaper to draw so than each by itself: a choice by its counts and shapes, which the factors
-/// are redrawn given, and not by its rates.
-pub fn are_cheaper(counts: &[u32], r: f64, summed: usize) -> bool {
-    let (mut positive, mut total) = (0, 0);
-    for &count in counts {
-        positive += u64::from(count > 0);
-        total += u64::from(count);
-    }
+/// Whether the multipliers of some rows are cheaper to draw so than each by itself: a choice by their counts and a typical shape,
+/// which the factors are redrawn given, and not by their rates.
+pub fn are_cheaper(level: Level, counts: &[u32], r: f64, summed: usize) -> bool {
+    let (positive, total) = at_level!(level, positive_and_total(counts));
     let cells = counts.len().max(1) as f64;
     let (positive, mean) = (positive as f64 / cells, total as f64 / cells);
     let pairs = (1.0 - positive) * -(r * (mean / r).ln_1p() - mean).exp_m1();
@@ -92,6 +79,12 @@ pub fn are_cheaper(counts: &[u32], r: f64, summed: usize) -> bool {
     // by the number of independent draws of rates at means of .05 to .3: a fifth is to be gained.
     let sums = 0.45 * summed as f64;
     positive * (55.0 + 1.3 * sums) + pairs * (310.0 + 1.3 * sums) < 0.8 * (6.0 + sums)
+}
+
+/// How many counts are positive, and the sum of all.
+#[inline(always)]
+fn positive_and_total(counts: &[u32]) -> (u64, u64) {
+    counts.iter().fold((0, 0), |(positive, total), &count| (positive + u64::from(count > 0), total + u64::from(count)))
 }
 
 impl PseudoCounts {
@@ -109,14 +102,12 @@ impl PseudoCounts {
         self.counted.reserve(rates.len());
         self.empty.reserve(rates.len());
         self.numbers.resize(self.empty.places.len(), 0.0);
-        for start in (0..rates.len()).step_by(BATCH) {
-            let batch = start..rates.len().min(start + BATCH);
-            words.fill(&mut self.words[..batch.len()]);
-            let (place, cells) = (first + start as u32, (&counts[batch.clone()], &rates[batch.clone()]));
-            match shapes.one() {
-                Some(r) => at_level!(level, self.find_of(place, cells, |_| r)),
-                None => at_level!(level, self.find_of(place, cells, |column| shapes.at(start + column))),
+        match shapes.one() {
+            Some(r) => {
+                let half = 0.5 / r;
+                at_level!(level, self.find_of(first, (counts, rates), |_| half, words));
             }
+            None => at_level!(level, self.find_of(first, (counts, rates), |column| 0.5 / shapes.at(column), words)),
         }
         for (cells, before) in [&mut self.counted, &mut self.empty].into_iter().zip(before) {
             for i in before..cells.number {
@@ -128,39 +119,70 @@ impl PseudoCounts {
     }
 
     #[inline(always)]
-    fn find_of(&mut self, place: u32, (counts, rates): (&[u32], &[f64]), shape: impl Fn(usize) -> f64) {
-        let Self { counted, empty, numbers, words, .. } = self;
-        let (mut of_counted, mut of_empty) = (counted.number, empty.number);
-        let mut eight = |start: usize, counts: &[u32], rates: &[f64], words: &[u64], [some, open]: [bool; 2]| {
-            // Written always and kept where it is meant: no jump to guess wrong.
-            if some {
-                for (column, &count) in (place + start as u32..).zip(counts) {
-                    counted.places[of_counted] = column;
-                    of_counted += usize::from(count > 0);
-                }
-            }
-            if open {
-                for (i, ((&rate, &word), &count)) in (start..).zip(rates.iter().zip(words).zip(counts)) {
-                    let number = uniform(word);
-                    (empty.places[of_empty], numbers[of_empty]) = (place + i as u32, number);
-                    of_empty += usize::from((count == 0) & (number * (2.0 * shape(i)) < rate * rate));
-                }
-            }
-        };
+    fn find_of(
+        &mut self,
+        place: u32,
+        (counts, rates): (&[u32], &[f64]),
+        half: impl Fn(usize) -> f64,
+        words: &mut RowWords,
+    ) {
         let (of_counts, of_rates) = (counts.as_chunks::<LANES>(), rates.as_chunks::<LANES>());
-        let of_words = words[..rates.len()].as_chunks::<LANES>();
-        for (number, ((counts, rates), words)) in of_counts.0.iter().zip(of_rates.0).zip(of_words.0).enumerate() {
-            let (start, mut any, mut may) = (number * LANES, 0, 0);
+        for (start, (counts, rates)) in (0..).step_by(LANES).zip(of_counts.0.iter().zip(of_rates.0)) {
+            let (mut some, mut bound) = (0, [0.0; LANES]);
             for i in 0..LANES {
-                any |= counts[i];
-                may |= u64::from(uniform(words[i]) * (2.0 * shape(start + i)) < rates[i] * rates[i]);
+                some |= counts[i];
+                bound[i] = rates[i] * rates[i] * half(start + i);
             }
-            if (any > 0) | (may > 0) {
-                eight(start, counts, rates, words, [any > 0, may > 0]);
+            let sum = ((bound[0] + bound[4]) + (bound[1] + bound[5])) + ((bound[2] + bound[6]) + (bound[3] + bound[7]));
+            // The chance that any is open is at most the sum, which may have been rounded.
+            let number = words.uniform();
+            let open = number < sum * (1.0 + 1e-15);
+            if (some > 0) | open {
+                self.write(place + start as u32, counts, [some > 0, open], (&bound, number), words);
             }
         }
-        eight(of_counts.0.len() * LANES, of_counts.1, of_rates.1, of_words.1, [true; 2]);
-        (counted.number, empty.number) = (of_counted, of_empty);
+        let (start, mut bound) = (of_counts.0.len() * LANES, [0.0; LANES]);
+        for (i, (bound, rate)) in (start..).zip(bound.iter_mut().zip(of_rates.1)) {
+            *bound = rate * rate * half(i);
+        }
+        let number = words.uniform();
+        self.write(place + start as u32, of_counts.1, [true; 2], (&bound, number), words);
+    }
+
+    /// Writes down those of some cells that have a count, and empty ones that are open, given bounds of their chances: independently,
+    /// by a number for the first that is, whether empty or not, and a word for each that follows it.
+    fn write(
+        &mut self,
+        place: u32,
+        counts: &[u32],
+        [some, open]: [bool; 2],
+        (bounds, mut number): (&[f64], f64),
+        words: &mut RowWords,
+    ) {
+        let Self { counted, empty, numbers, .. } = self;
+        if some {
+            for (column, &count) in (place..).zip(counts) {
+                // Written always and kept where it is meant: no jump to guess wrong.
+                counted.places[counted.number] = column;
+                counted.number += usize::from(count > 0);
+            }
+        }
+        if open {
+            let mut first = true;
+            for (column, (&bound, &count)) in (place..).zip(bounds.iter().zip(counts)) {
+                // Below the bound is where the cell is open; a number that is not is, beyond it, that of the next.
+                if !first {
+                    number = words.uniform();
+                }
+                if number < bound {
+                    (empty.places[empty.number], numbers[empty.number]) = (column, number);
+                    empty.number += usize::from(count == 0);
+                    first = false;
+                } else if first {
+                    number = (number - bound) / (1.0 - bound);
+                }
+            }
+        }
     }
 
     /// Draws the multipliers of all cells that were found, and writes them and the pseudo-counts: all others are one, and none.
@@ -238,20 +260,16 @@ fn ln_1p(x: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::distributions::tests::{assert_bins_fit, pooled};
-    use crate::factorization::dispersion::{Dispersion, DispersionAxis};
-    use crate::factorization::released_counts::{Alpha, ReleasedCounts};
     use crate::numeric::dispatch::level;
 
     const CELLS: usize = 60_000;
 
     /// Multipliers and pseudo-counts of empty cells of one rate and shape, with one shape for all or one for each.
     fn drawn(rate: f64, r: f64, each: bool, row: u64) -> (Vec<f64>, Vec<u32>) {
-        let table = ReleasedCounts::new(&vec![0; CELLS], 1, CELLS, Alpha::One(0.5), None).unwrap();
-        let axis = if each { DispersionAxis::Columns } else { DispersionAxis::Table };
-        let dispersion = Dispersion::new(axis, vec![r; if each { CELLS } else { 1 }], None, &table).unwrap();
+        let shapes = vec![r; if each { CELLS } else { 1 }];
         let mut words = RowWords::new(level(), [3, 7], 1, 0, row);
         let (mut counts, mut multipliers, mut cells) = (vec![0; CELLS], vec![1.0; CELLS], PseudoCounts::default());
-        cells.find(level(), 0, (&counts, &vec![rate; CELLS]), dispersion.in_row(0), &mut words);
+        cells.find(level(), 0, (&counts, &vec![rate; CELLS]), RowShapes::new(&shapes), &mut words);
         cells.draw(level(), (&mut counts, &mut multipliers), &mut words);
         (multipliers, counts)
     }
