@@ -22,6 +22,7 @@ use crate::numeric::elementary::ln;
 use crate::numeric::special::gamma::{digamma, log_gamma};
 use crate::stream::{Xoshiro, xoshiro};
 use crate::{Error, Result, parallel};
+use std::sync::OnceLock;
 
 /// The purpose of the words of multipliers.
 const MULTIPLIERS: u64 = 0x006d_756c_7469_706c;
@@ -210,37 +211,41 @@ impl Dispersion {
         summed: usize,
     ) {
         let (cols, level) = (table.cols(), level());
-        // One shape serves all cells whose count is zero.
-        let common = if let [r] = self.shapes[..]
-            && counts.len() >= WORTH
-        {
-            gamma::ShapeTable::new(r)
-        } else {
-            None
+        // One shape serves all cells whose count is zero: made when a block first asks for it.
+        let many = counts.len() >= WORTH;
+        let table_of_shape = OnceLock::new();
+        let common = || match self.shapes[..] {
+            [r] if many => table_of_shape.get_or_init(|| gamma::ShapeTable::new(r)).as_ref(),
+            _ => None,
         };
         let typical = self.shapes.len() as f64 / self.shapes.iter().map(|r| 1.0 / r).sum::<f64>();
         let scratch = || (MultiplierScratch::default(), PseudoCounts::default());
         let one_block = |(dense, sparse): &mut (MultiplierScratch, PseudoCounts),
                          block: usize,
                          cells: &mut [(&mut [f64], &mut [u32])]| {
-            let first = address.first_row / ROWS as u64 + block as u64;
-            let mut words = RowWords::new(level, address.key, PSEUDO_COUNTS, address.iteration, first);
             for (rates, counts) in cells {
                 let is_sparse = pseudo_counts::are_cheaper(level, counts, typical, summed);
-                let rows = rates.chunks_mut(cols).zip(counts.chunks(cols)).zip((0..).step_by(cols));
-                for (row, ((rates, counts), start)) in (block * ROWS..).zip(rows) {
-                    let (own, codes) = (self.in_row(row), table.row(row).codes);
-                    if is_sparse {
+                let rows = rates.chunks_mut(cols).zip(counts.chunks(cols));
+                let rows = (block * ROWS..)
+                    .zip(rows)
+                    .map(|(row, cells)| (row, (table.row(row).codes, self.in_row(row)), cells));
+                if is_sparse {
+                    let first = address.first_row / ROWS as u64 + block as u64;
+                    let mut words = RowWords::new(level, address.key, PSEUDO_COUNTS, address.iteration, first);
+                    for (start, (_, (codes, own), (rates, counts))) in (0..).step_by(cols).zip(rows) {
                         sparse.find(level, start, (counts, rates), own, &mut words);
                         at_level!(level, ones(codes, rates));
-                    } else {
+                    }
+                    counts.fill(0);
+                    sparse.draw(level, (counts, rates), &mut words);
+                } else {
+                    for (row, laws, (rates, counts)) in rows {
                         let place = address.first_row + row as u64;
                         let words = RowWords::new(level, address.key, MULTIPLIERS, address.iteration, place);
-                        dense.draw_row(level, (counts, rates), (codes, own), common.as_ref(), words);
+                        dense.draw_row(level, (counts, rates), laws, common(), words);
                     }
+                    counts.fill(0);
                 }
-                counts.fill(0);
-                sparse.draw(level, (counts, rates), &mut words);
             }
             Ok(())
         };

@@ -18,7 +18,7 @@ use super::negative_binomial::SEARCHED;
 use super::row::{HELD_OUT, RowShapes};
 use crate::distributions::two_piece_cells::{Group, LARGEST_JOINT, MOST_STEEP, SMALL_JOINT, found, set_counts};
 use crate::distributions::words::{RowWords, uniform};
-use crate::numeric::elementary::{exp, ln};
+use crate::numeric::elementary::{exp, ln_1p};
 use crate::numeric::floats::{FloatWork, Floats, LANES};
 
 /// The largest alpha / p beyond [`SMALL_JOINT`]: its power o times o / r stays below 1e280.
@@ -293,12 +293,9 @@ pub fn search_many(
 fn search(odds: &[f64; TOGETHER], r: &[f64; TOGETHER], u: &[f64; TOGETHER]) -> ([f64; TOGETHER], [f64; TOGETHER]) {
     let (mut z, mut mass) = ([0.0; TOGETHER], [0.0; TOGETHER]);
     for i in 0..TOGETHER {
-        // ln(1 + odds) with what is lost in the sum.
-        let sum = 1.0 + odds[i];
-        let log = if sum > 1.0 { ln(sum) * odds[i] / (sum - 1.0) } else { odds[i] };
-        z[i] = odds[i] / sum;
+        z[i] = odds[i] / (1.0 + odds[i]);
         // Larger means are never found here, whatever the number.
-        mass[i] = if r[i] * odds[i] > SEARCHED { 0.0 } else { exp(-r[i] * log) };
+        mass[i] = if r[i] * odds[i] > SEARCHED { 0.0 } else { exp(-r[i] * ln_1p(odds[i])) };
     }
     let (mut counts, mut sum, mut going) = ([0.0; TOGETHER], mass, [0.0; TOGETHER]);
     for y in (0..MOST).step_by(2) {

@@ -78,6 +78,14 @@ pub fn ln_normal(x: f64) -> f64 {
     scaled_ln(x, 1023.0)
 }
 
+/// `ln(1 + x)` for finite x > -1, with what is lost in the sum: error of a few units in the last place.
+#[inline(always)]
+pub fn ln_1p(x: f64) -> f64 {
+    let sum = 1.0 + x;
+    let log = ln(sum) * x / (if sum == 1.0 { 1.0 } else { sum - 1.0 });
+    if sum == 1.0 { x } else { log }
+}
+
 /// `ln(2^(1023 - bias) x)` for normal x.
 #[inline(always)]
 fn scaled_ln(x: f64, bias: f64) -> f64 {
@@ -115,6 +123,13 @@ mod tests {
     use super::*;
     use crate::numeric::dispatch::{Level, at_level};
     use crate::stream::Stream;
+
+    #[test]
+    fn logarithms_of_sums_are_those_of_the_platform() {
+        for x in [-0.9999f64, -0.3, -1e-9, -1e-17, 0.0, 1e-300, 1e-17, 3e-9, 0.4, 1e18] {
+            assert!((ln_1p(x) - x.ln_1p()).abs() <= 4e-16 * x.ln_1p().abs(), "{x}");
+        }
+    }
 
     #[test]
     fn values_are_those_of_the_platform_to_a_unit_or_two() {
