@@ -236,8 +236,7 @@ const BATCH: usize = 256;
 
 /// A draw of rate one for each shape > 0; words are taken as they come, so equal shapes and words give equal draws.
 pub fn draw_many(level: Level, shapes: &[f64], words: &mut RowWords, draws: &mut [f64]) {
-    let mut batch =
-        ProposalBatch { words: [0; 3 * BATCH], place: [0; BATCH], d: [0.0; BATCH], c: [0.0; BATCH], z: [0.0; BATCH] };
+    let mut batch = ProposalBatch::default();
     for (shapes, draws) in shapes.chunks(BATCH).zip(draws.chunks_mut(BATCH)) {
         let ProposalBatch { words: own, d, c, place, .. } = &mut batch;
         at_level!(level, start(shapes, (d, c), draws));
@@ -260,7 +259,8 @@ fn pairs_of(waiting: usize) -> usize {
     waiting.div_ceil(2).next_multiple_of(8)
 }
 
-/// Entry i of a batch waits for a proposal that is kept, of constants d and c; `place` is where its draw is.
+/// Entry i of a batch waits for a proposal that is kept, of constants d and c; `place` is where its draw is, and `u` what is
+/// compared with its density. Those that are looked at twice are on a list.
 struct ProposalBatch {
     /// Halves of a word for each pair of normals, r before t, and a word for each proposal.
     words: [u64; 3 * BATCH],
@@ -268,6 +268,15 @@ struct ProposalBatch {
     d: [f64; BATCH],
     c: [f64; BATCH],
     z: [f64; BATCH],
+    u: [f64; BATCH],
+    list: [u32; BATCH],
+}
+
+impl Default for ProposalBatch {
+    fn default() -> Self {
+        let zeros = [0.0; BATCH];
+        Self { words: [0; 3 * BATCH], place: [0; BATCH], d: zeros, c: zeros, z: zeros, u: zeros, list: [0; BATCH] }
+    }
 }
 
 /// The constants of the draws, and d in their place.
@@ -291,7 +300,8 @@ fn lower(shapes: &[f64], words: &[u64], draws: &mut [f64]) {
 
 /// A proposal for each entry that waits; how many wait on, in front.
 #[inline(always)]
-fn propose(ProposalBatch { words, place, d, c, z }: &mut ProposalBatch, waiting: usize, draws: &mut [f64]) -> usize {
+fn propose(batch: &mut ProposalBatch, waiting: usize, draws: &mut [f64]) -> usize {
+    let ProposalBatch { words, place, d, c, z, u, list } = batch;
     let half = pairs_of(waiting);
     let (first, rest) = words.split_at(half);
     let (second, rest) = rest.split_at(half);
@@ -301,25 +311,23 @@ fn propose(ProposalBatch { words, place, d, c, z }: &mut ProposalBatch, waiting:
     }
     // The squeeze keeps nine of ten. What it does not keep goes to the front, with the number that it was compared with.
     let mut open = 0;
-    let mut u = [0.0; BATCH];
     let entries = c[..waiting].iter().zip(&z[..waiting]).zip(&rest[..waiting]);
-    for (((&c, &z), &word), u) in entries.zip(&mut u) {
+    for (((&c, &z), &word), u) in entries.zip(&mut *u) {
         let (root, square, uniform) = (1.0 + c * z, z * z, uniform(word));
         let kept = (uniform < 1.0 - 0.0331 * (square * square)) & (root > 0.0);
         *u = if kept { -(root * root * root) } else { uniform };
     }
-    let mut list = [0u32; BATCH];
     for (i, u) in (0..).zip(&u[..waiting]) {
         list[open] = i;
         open += usize::from(*u >= 0.0);
     }
     if waiting == draws.len() {
         // The first round: entry i is at place i.
-        for (draw, &u) in draws.iter_mut().zip(&u) {
+        for (draw, &u) in draws.iter_mut().zip(&*u) {
             *draw *= if u < 0.0 { -u } else { 1.0 };
         }
     } else {
-        for (&at, &u) in place[..waiting].iter().zip(&u) {
+        for (&at, &u) in place[..waiting].iter().zip(&*u) {
             draws[at as usize] *= if u < 0.0 { -u } else { 1.0 };
         }
     }
@@ -328,7 +336,7 @@ fn propose(ProposalBatch { words, place, d, c, z }: &mut ProposalBatch, waiting:
         (place[to], d[to], c[to], z[to], u[to]) = (place[from], d[from], c[from], z[from], u[from]);
     }
     let entries = c[..open].iter().zip(&d[..open]).zip(&z[..open]);
-    for (((&c, &d), &z), u) in entries.zip(&mut u) {
+    for (((&c, &d), &z), u) in entries.zip(&mut *u) {
         let root = 1.0 + c * z;
         let v = root * root * root;
         let kept = (root > 0.0) & (ln(*u) < 0.5 * z * z + d * (1.0 - v + ln(v)));

@@ -30,6 +30,8 @@ const MULTIPLIERS: u64 = 0x006d_756c_7469_706c;
 const PSEUDO_COUNTS: u64 = 0x7073_6575_646f_0000;
 /// Rows whose pseudo-counts are drawn together if at all, with words of their own: draws depend on it.
 const ROWS: usize = 16;
+/// Cells whose multipliers are drawn each by itself and together, of whole rows: draws depend on it.
+const TOGETHER: usize = 1 << 11;
 /// The purpose of the words of r.
 const SHAPES: u64 = 0x6469_7370_6572_7365;
 /// The width of a slice of ln r before it is stepped out, for a single positive count; for n of them it is a root of n less, as
@@ -215,7 +217,7 @@ impl Dispersion {
         let many = counts.len() >= WORTH;
         let table_of_shape = OnceLock::new();
         let common = || match self.shapes[..] {
-            [r] if many => table_of_shape.get_or_init(|| gamma::ShapeTable::new(r)).as_ref(),
+            [r] if many => table_of_shape.get_or_init(|| gamma::ShapeTable::new(r)).as_ref().map(|table| (r, table)),
             _ => None,
         };
         let typical = self.shapes.len() as f64 / self.shapes.iter().map(|r| 1.0 / r).sum::<f64>();
@@ -225,24 +227,28 @@ impl Dispersion {
                          cells: &mut [(&mut [f64], &mut [u32])]| {
             for (rates, counts) in cells {
                 let is_sparse = pseudo_counts::are_cheaper(level, counts, typical, summed);
-                let rows = rates.chunks_mut(cols).zip(counts.chunks(cols));
-                let rows = (block * ROWS..)
-                    .zip(rows)
-                    .map(|(row, cells)| (row, (table.row(row).codes, self.in_row(row)), cells));
+                let row = block * ROWS;
                 if is_sparse {
                     let first = address.first_row / ROWS as u64 + block as u64;
                     let mut words = RowWords::new(level, address.key, PSEUDO_COUNTS, address.iteration, first);
-                    for (start, (_, (codes, own), (rates, counts))) in (0..).step_by(cols).zip(rows) {
-                        sparse.find(level, start, (counts, rates), own, &mut words);
-                        at_level!(level, ones(codes, rates));
+                    let rows = (0..).step_by(cols).zip(rates.chunks_mut(cols).zip(counts.chunks(cols)));
+                    for (row, (start, (rates, counts))) in (row..).zip(rows) {
+                        sparse.find(level, start, (counts, rates), self.in_row(row), &mut words);
+                        at_level!(level, ones(table.row(row).codes, rates));
                     }
                     counts.fill(0);
                     sparse.draw(level, (counts, rates), &mut words);
                 } else {
-                    for (row, laws, (rates, counts)) in rows {
+                    let together = (TOGETHER / cols).clamp(1, ROWS);
+                    let some = rates.chunks_mut(together * cols).zip(counts.chunks(together * cols));
+                    for (row, (rates, counts)) in (row..).step_by(together).zip(some) {
                         let place = address.first_row + row as u64;
                         let words = RowWords::new(level, address.key, MULTIPLIERS, address.iteration, place);
-                        dense.draw_row(level, (counts, rates), laws, common(), words);
+                        let own = (cols, (row..).map(|row| self.in_row(row)));
+                        let draws = dense.draw(level, counts, own, common(), words);
+                        for (row, (draws, rates)) in (row..).zip(draws.chunks(cols).zip(rates.chunks_mut(cols))) {
+                            at_level!(level, divided(draws, self.in_row(row), table.row(row).codes, rates));
+                        }
                     }
                     counts.fill(0);
                 }
@@ -263,7 +269,7 @@ fn ones(codes: &[i8], multipliers: &mut [f64]) {
     }
 }
 
-/// What a thread draws the multipliers of a row with, each by itself.
+/// What a thread draws the multipliers of some rows with, each by itself.
 #[derive(Default)]
 struct MultiplierScratch {
     places: Vec<u32>,
@@ -273,34 +279,36 @@ struct MultiplierScratch {
 }
 
 impl MultiplierScratch {
-    /// Replaces the rates of a row by multipliers, with the table of the law of those of no count if there is one.
-    fn draw_row(
+    /// Draws gamma variables of rate one for the cells of some rows, with the table of the law of those of no count if there is one.
+    fn draw<'a>(
         &mut self,
         level: Level,
-        (counts, rates): (&[u32], &mut [f64]),
-        (codes, own): (&[i8], RowShapes<'_>),
-        common: Option<&gamma::ShapeTable>,
+        counts: &[u32],
+        (cols, rows): (usize, impl Iterator<Item = RowShapes<'a>>),
+        common: Option<(f64, &gamma::ShapeTable)>,
         mut words: RowWords,
-    ) {
+    ) -> &[f64] {
         let Self { places, shapes, draws, others } = self;
-        [&mut *shapes, &mut *draws, &mut *others].into_iter().for_each(|of_row| of_row.resize(rates.len(), 0.0));
-        places.resize(rates.len(), 0);
-        if let Some(table) = common {
-            let number = at_level!(level, positive_shapes(counts, own.at(0), places, shapes));
+        [&mut *shapes, &mut *draws, &mut *others].into_iter().for_each(|of_cells| of_cells.resize(counts.len(), 0.0));
+        places.resize(counts.len(), 0);
+        if let Some((r, table)) = common {
+            let number = at_level!(level, positive_shapes(counts, r, places, shapes));
             gamma::draw_many(level, &shapes[..number], &mut words, &mut others[..number]);
             table.draw_many(level, &mut words, draws);
             places[..number].iter().zip(&*others).for_each(|(&place, &draw)| draws[place as usize] = draw);
         } else {
-            for ((column, &count), shape) in counts.iter().enumerate().zip(&mut *shapes) {
-                *shape = own.at(column) + f64::from(count);
+            for ((counts, shapes), own) in counts.chunks(cols).zip(shapes.chunks_mut(cols)).zip(rows) {
+                for ((column, &count), shape) in counts.iter().enumerate().zip(shapes) {
+                    *shape = own.at(column) + f64::from(count);
+                }
             }
             gamma::draw_many(level, shapes, &mut words, draws);
         }
-        at_level!(level, divided(draws, own, codes, rates));
+        draws
     }
 }
 
-/// Places and shapes of the cells of a row whose count is positive, in front; how many.
+/// Places and shapes of the cells whose count is positive, in front; how many.
 #[inline(always)]
 fn positive_shapes(counts: &[u32], r: f64, places: &mut [u32], shapes: &mut [f64]) -> usize {
     let mut found = 0;
@@ -506,10 +514,12 @@ mod tests {
             let dispersion = Dispersion::new(axis, vec![r; number], None, &table).unwrap();
             let mut found = rates.clone();
             let common = dispersion.shapes().first().filter(|_| number == 1).and_then(|r| gamma::ShapeTable::new(*r));
-            for (row, (rates, counts)) in found.chunks_mut(cols).zip(counts.chunks(cols)).enumerate() {
-                let words = RowWords::new(level(), [3, 5], MULTIPLIERS, 1, row as u64);
-                let laws = (table.row(row).codes, dispersion.in_row(row));
-                MultiplierScratch::default().draw_row(level(), (counts, rates), laws, common.as_ref(), words);
+            let words = RowWords::new(level(), [3, 5], MULTIPLIERS, 1, 0);
+            let own = (cols, (0..rows).map(|row| dispersion.in_row(row)));
+            let mut scratch = MultiplierScratch::default();
+            let draws = scratch.draw(level(), &counts, own, common.as_ref().map(|table| (r, table)), words);
+            for (row, (draws, rates)) in draws.chunks(cols).zip(found.chunks_mut(cols)).enumerate() {
+                divided(draws, dispersion.in_row(row), table.row(row).codes, rates);
             }
             for count in [0, 2] {
                 let own = (0..cells).filter(|&cell| counts[cell] == count && held_out[cell] == 0);
