@@ -32,7 +32,7 @@ class Skellam(Distribution):
 
     Notes
     -----
-    From 45 to 100 ns per log-probability; longest at rates of about 20 (``benches/bench_distributions.py``).
+    From 20 to 60 ns per log-probability of large arrays; longest at rates of about 10 (``benches/bench_distributions.py``).
 
     References
     ----------

@@ -26,9 +26,9 @@ const THIRD: u64 = 4;
 const BATCH: usize = alias::MOST_DRAWS;
 /// Elements between two looks at the stop flag where one element may take a fraction of a millisecond.
 const POLL: usize = 64;
-/// The same for tails that are found side by side. Four times as many stay on the calling thread: to wake others would cost 50 ns
+/// The same for values that are found side by side. Four times as many stay on the calling thread: to wake others would cost 50 ns
 /// a value of a thousand.
-const TAILS: usize = 1024;
+const SIDE_BY_SIDE: usize = 1024;
 
 /// The words of one element of an array of draws.
 #[derive(Clone, Debug)]
@@ -221,10 +221,8 @@ impl<'a> Family<'a> {
 
     /// The same, point by point.
     fn values_of(&self, function: Function, points: &[f64], output: Output<'_, f64>) -> Result<()> {
-        if let Self::Skellam(plus, minus) = *self
-            && !matches!(function, Function::Mass | Function::LogMass)
-        {
-            return skellam_tails((plus, minus), function, points, output);
+        if let Self::Skellam(plus, minus) = *self {
+            return skellam_values((plus, minus), function, points, output);
         }
         self.each(output, |law, i| law.evaluate(function, at(points, i)))
     }
@@ -382,22 +380,21 @@ fn apply<L: Distribution>(
     output.each(|i| shared.as_ref().map_or_else(|| of(&make(i), i), |law| of(law, i)))
 }
 
-/// Tails of Skellam laws, some side by side; a millisecond's work stays on this thread.
-fn skellam_tails(
+/// Values of Skellam laws, some side by side; a millisecond's work stays on this thread.
+fn skellam_values(
     (plus, minus): (&[f64], &[f64]),
     function: Function,
     points: &[f64],
     output: Output<'_, f64>,
 ) -> Result<()> {
-    output.blocks(TAILS, |start, chunk| {
+    output.blocks(SIDE_BY_SIDE, |start, chunk| {
         let mut laws = [(Skellam::unchecked(0.0, 0.0), 0.0); skellam::MOST_LAWS];
         for (batch, values) in chunk.chunks_mut(laws.len()).enumerate() {
             let start = start + batch * laws.len();
             for (i, law) in laws[..values.len()].iter_mut().enumerate().map(|(i, law)| (start + i, law)) {
                 *law = (Skellam::unchecked(at(plus, i), at(minus, i)), at(points, i));
             }
-            let laws = &laws[..values.len()];
-            skellam::tails(laws, |i, tail| values[i] = tail.value(function).unwrap_or(f64::NAN));
+            skellam::values(function, &laws[..values.len()], values);
         }
         Ok(())
     })

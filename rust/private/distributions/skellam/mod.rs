@@ -2,18 +2,19 @@
 //!
 //! p(k) = exp(-l1 - l2) (l1/l2)^(k/2) I_|k|(2 sqrt(l1 l2)),  k whole, rates l1, l2 >= 0.
 //!
-//! With a rate of zero the law is Poisson. The masses are those of [`law`], tails of several laws those of [`side_by_side`].
+//! With a rate of zero the law is Poisson. One law's masses are those of [`law`], those of several are [`masses`], tails [`side_by_side`].
 //!
 //! Source: J. Skellam (1946), The frequency distribution of the difference between two Poisson variates.
 
 mod law;
+mod masses;
 mod side_by_side;
 
 use crate::distributions::sums::{Moments, Shape};
 use crate::distributions::{Distribution, Tail};
 use crate::numeric::special::log_poisson;
 pub use law::{Skellam, draw};
-pub(super) use side_by_side::{MOST_LAWS, tails};
+pub(super) use side_by_side::{MOST_LAWS, values};
 
 impl Distribution for Skellam {
     fn support(&self) -> (f64, f64) {

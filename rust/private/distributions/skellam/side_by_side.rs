@@ -4,8 +4,8 @@
 //! multiplied by (h-j) / (h+j) at each step, h = sqrt(j^2 + 4 l1 l2), from b down to a by exp(2 h(a) - 2 h(b)) or less. A law alone
 //! waits for a product and a sum at each step; eight do so together.
 //!
-//! - Laws of small variance need no logarithm: with l1 >= l2 all masses that matter from above down to zero, those below zero by
-//!   p(-j) = p(j) (l2/l1)^j and Horner's rule; a tail is its part of the sum of all.
+//! - Where they are few, all masses that matter with l1 >= l2, from above down to zero, and those below zero by
+//!   p(-j) = p(j) (l2/l1)^j and Horner's rule; a tail is its part of the sum of all, and no logarithm is needed.
 //! - Else P(X >= k) / p(k), k at or above the mode, from where masses are negligible down to k; the part below zero, if k is
 //!   negative, in the mirrored law from -k down.
 //!
@@ -15,17 +15,22 @@
 //! <= exp(-a t - t^2 / (2 (v + |k - mean| + t))), for the slope of -ln r(j) is 1/h(j) or so and h grows slower than j.
 
 use super::law::Skellam;
-use crate::distributions::Tail;
+use super::masses::{ColumnLanes, exponentials, log_masses};
 use crate::distributions::sums::Shape;
+use crate::distributions::{Function, LARGEST, Tail};
 use crate::numeric::dispatch::{Level, level};
 use crate::numeric::floats::{FloatWork, Floats, LANES, float_work};
 
-/// Variances up to which the sum of all masses is taken.
-const SMALL_VARIANCE: f64 = 40.0;
+/// Steps for which the sum of all masses is taken.
+const MOST_WHOLE_STEPS: f64 = 200.0;
+/// Steps between two places where such a sum can begin.
+const BLOCK: usize = 8;
 /// The least larger rate for which it is: masses cannot leave the range of a double.
 const LEAST_RATE: f64 = 0.01;
 /// Probabilities below this are left to logarithms.
 const LEAST_PROBABILITY: f64 = 1e-250;
+/// Variances up to which tails that are not sums of all masses are those of laws alone.
+const FEW: f64 = 40.0;
 /// The most steps: beyond, an integral is faster.
 const MOST_STEPS: f64 = 4000.0;
 /// The logarithm of what is forgotten of a first ratio that is right to a tenth or so.
@@ -33,35 +38,9 @@ const FORGOTTEN: f64 = 42.0;
 /// Steps that cost as much as a ratio of two masses.
 const CHEAP_STEPS: f64 = 16.0;
 
-/// Columns of `N` lanes, of which `len` are taken.
-struct ColumnLanes<const COLUMNS: usize, const N: usize> {
-    columns: [[f64; N]; COLUMNS],
-    len: usize,
-}
-
-impl<const COLUMNS: usize, const N: usize> ColumnLanes<COLUMNS, N> {
-    fn new() -> Self {
-        Self { columns: [[0.0; N]; COLUMNS], len: 0 }
-    }
-
-    fn push(&mut self, values: [f64; COLUMNS]) -> usize {
-        for (column, value) in self.columns.iter_mut().zip(values) {
-            column[self.len] = value;
-        }
-        self.len += 1;
-        self.len - 1
-    }
-
-    #[inline(always)]
-    fn group(&self, column: usize, group: usize) -> [f64; LANES] {
-        let (groups, _) = self.columns[column].as_chunks::<LANES>();
-        groups[group]
-    }
-}
-
-/// Sums of all masses; columns: where to begin (at least 1), its first ratio, 1 / l1, l2 / l1 <= 1, and the value m >= 0 that splits.
+/// Sums of all masses; columns: where to begin (a multiple of [`BLOCK`]), l1, l2 <= l1, and the value m >= 0 that splits.
 struct Whole<'a, const N: usize> {
-    lanes: &'a ColumnLanes<5, N>,
+    lanes: &'a ColumnLanes<4, N>,
     /// Sums over j >= m, 0 <= j < m, j < 0, and j <= -m if m > 0.
     sums: &'a mut [[f64; N]; 4],
 }
@@ -71,17 +50,18 @@ impl<const N: usize> FloatWork for Whole<'_, N> {
 
     #[inline(always)]
     fn run<F: Floats>(self, floats: F) {
-        let zero = floats.splat(0.0);
+        let (zero, one) = (floats.splat(0.0), floats.splat(1.0));
         for group in 0..self.lanes.len.div_ceil(LANES) {
-            let [top, first, by, back, split] = std::array::from_fn(|column| self.lanes.group(column, group));
-            let [by, back, split] = [by, back, split].map(|column| floats.load(&column));
+            let mut j = greatest(&self.lanes.group(0, group));
+            let [top, plus, minus, split] = std::array::from_fn(|column| floats.load(&self.lanes.group(column, group)));
+            let (by, back) = (floats.div(one, plus), floats.div(minus, plus));
+            // Lanes that have not begun hold zeros.
             let (mut mass, mut above) = (zero, zero);
             let (mut upper, mut lower, mut negative, mut below) = (zero, zero, zero, zero);
-            let mut j = next_of(&top, f64::INFINITY);
-            while j >= 1.0 {
-                (mass, above) = begin(floats, (mass, above), (&top, &first), j);
-                let stop = next_of(&top, j);
-                while j > stop {
+            while j > 0.0 {
+                let here = floats.splat(j);
+                mass = floats.select(top, here, floats.select(here, top, one, mass), mass);
+                for _ in 0..BLOCK {
                     let at = floats.splat(j);
                     let part = floats.select(at, split, mass, zero);
                     upper = floats.add(upper, part);
@@ -103,7 +83,7 @@ impl<const N: usize> FloatWork for Whole<'_, N> {
     }
 }
 
-/// Runs from a mass of 1 down; columns: the last value, steps (at least 1), the ratio above the first one, 1 / l1, l2 / l1.
+/// Runs from a mass of 1 down; columns: the last value, steps, the ratio above the first one, l1, l2.
 struct Descent<'a, const N: usize> {
     lanes: &'a ColumnLanes<5, N>,
     /// The sum of all masses, and the last one.
@@ -115,23 +95,24 @@ impl<const N: usize> FloatWork for Descent<'_, N> {
 
     #[inline(always)]
     fn run<F: Floats>(self, floats: F) {
-        let zero = floats.splat(0.0);
+        let one = floats.splat(1.0);
         for group in 0..self.lanes.len.div_ceil(LANES) {
-            let [last, steps, first, by, back] = std::array::from_fn(|column| self.lanes.group(column, group));
-            let [last, by, back] = [last, by, back].map(|column| floats.load(&column));
-            let (mut mass, mut above, mut sum) = (zero, zero, zero);
-            let mut left = next_of(&steps, f64::INFINITY);
-            while left >= 1.0 {
-                (mass, above) = begin(floats, (mass, above), (&steps, &first), left);
-                let stop = next_of(&steps, left);
-                while left > stop {
-                    sum = floats.add(sum, mass);
-                    let j = floats.add(last, floats.splat(left));
-                    (mass, above) = (next(floats, (mass, above), j, (by, back)), mass);
-                    left -= 1.0;
-                }
+            let mut left = greatest(&self.lanes.group(1, group));
+            let [last, steps, first, plus, minus] =
+                std::array::from_fn(|column| floats.load(&self.lanes.group(column, group)));
+            let (by, back) = (floats.div(one, plus), floats.div(minus, plus));
+            let (mut mass, mut above, mut sum, mut j) = (one, first, one, floats.add(last, steps));
+            let (mut sum_there, mut mass_there) = (sum, mass);
+            // Lanes that are done go on, and what they find is not kept.
+            while left > 0.0 {
+                (mass, above) = (next(floats, (mass, above), j, (by, back)), mass);
+                sum = floats.add(sum, mass);
+                j = floats.sub(j, one);
+                sum_there = floats.select(j, last, sum, sum_there);
+                mass_there = floats.select(j, last, mass, mass_there);
+                left -= 1.0;
             }
-            for (all, sums) in self.sums.iter_mut().zip([floats.add(sum, mass), mass]) {
+            for (all, sums) in self.sums.iter_mut().zip([sum_there, mass_there]) {
                 let (groups, _) = all.as_chunks_mut::<LANES>();
                 floats.store(sums, &mut groups[group]);
             }
@@ -150,29 +131,9 @@ fn next<F: Floats>(
     floats.add(floats.mul(floats.mul(j, by), mass), floats.mul(back, above))
 }
 
-/// Puts a mass of 1 into the lanes that begin here; lanes that have not begun hold zeros.
 #[inline(always)]
-fn begin<F: Floats>(
-    floats: F,
-    (mass, above): (F::Eight, F::Eight),
-    (begins, first): (&[f64; LANES], &[f64; LANES]),
-    here: f64,
-) -> (F::Eight, F::Eight) {
-    let mut both = [[0.0; LANES]; 2];
-    floats.store(mass, &mut both[0]);
-    floats.store(above, &mut both[1]);
-    for i in 0..LANES {
-        if begins[i] == here {
-            (both[0][i], both[1][i]) = (1.0, first[i]);
-        }
-    }
-    (floats.load(&both[0]), floats.load(&both[1]))
-}
-
-/// The largest of the places where a lane begins below `here`, or zero.
-#[inline(always)]
-fn next_of(begins: &[f64; LANES], here: f64) -> f64 {
-    begins.iter().fold(0.0, |most: f64, &place| if place < here { most.max(place) } else { most })
+fn greatest(lanes: &[f64; LANES]) -> f64 {
+    lanes.iter().fold(0.0, |most: f64, &x| if x > most { x } else { most })
 }
 
 /// How the tail of a law is found.
@@ -184,9 +145,9 @@ enum TailMethod {
         lane: usize,
         part: Part,
     },
-    /// The logarithm of p(k), the lane of the run down to k, or that of the run from k to zero and the one down to zero, if any.
+    /// The lanes of p(k), of the run down to k, or of the one from k to zero, and of the run down to zero, if any.
     Run {
-        log: f64,
+        mass: usize,
         lane: usize,
         negative: bool,
         rest: Option<usize>,
@@ -217,12 +178,12 @@ fn reach(law: &Skellam, k: f64) -> f64 {
     most.min(92.0 / (slope + (slope * slope + 92.0 / width).sqrt())).ceil().max(1.0)
 }
 
-/// `p(k+1) / p(k)` for k >= 0: by the recurrence where it forgets soon.
+/// `p(k+1) / p(k)` for k >= 0: by the recurrence where it forgets soon, for each step multiplies an error by (h-k) / (h+k) or less.
 fn ratio(law: &Skellam, k: f64) -> f64 {
     let [plus, minus] = law.rates();
-    let far = radius(law, k) + 0.5 * FORGOTTEN;
-    let steps = ((far * far - 4.0 * plus * minus).sqrt() - k).ceil();
-    if !(steps <= CHEAP_STEPS) {
+    let sum = radius(law, k) + k;
+    let steps = (FORGOTTEN / (sum * sum / (4.0 * plus * minus)).ln()).ceil();
+    if !((1.0..=CHEAP_STEPS).contains(&steps) && k + CHEAP_STEPS < LARGEST) {
         return law.ratio(k, 1.0);
     }
     let mut j = k + steps;
@@ -234,28 +195,34 @@ fn ratio(law: &Skellam, k: f64) -> f64 {
     ratio
 }
 
-/// Plans and lanes for up to `N / 2` laws.
-struct Batch<const N: usize> {
-    whole: ColumnLanes<5, N>,
-    runs: ColumnLanes<5, N>,
+/// Plans and lanes for up to `N` laws, and twice as many runs.
+struct Batch<const N: usize, const RUNS: usize> {
+    whole: ColumnLanes<4, N>,
+    runs: ColumnLanes<5, RUNS>,
+    /// Laws and numbers whose masses are wanted.
+    masses: [(Skellam, f64); N],
+    len: usize,
 }
 
-impl<const N: usize> Batch<N> {
+impl<const N: usize, const RUNS: usize> Batch<N, RUNS> {
     fn plan(&mut self, law: &Skellam, k: f64) -> TailMethod {
         let [plus, minus] = law.rates();
-        let lower = law.is_lower(k);
         if !(plus > 0.0 && minus > 0.0) {
             return TailMethod::Known(law.tail_alone(k));
         }
-        if plus + minus <= SMALL_VARIANCE {
-            return self.plan_whole(law, k, lower);
+        let lower = law.is_lower(k);
+        if let Some(method) = self.plan_whole(law, k, lower) {
+            return method;
         }
+        let variance = plus + minus;
         // P(X >= k) of the law itself or of the mirrored one
-        let run = if lower { self.plan_run(&law.mirrored(), -k) } else { self.plan_run(law, k + 1.0) };
+        let (law_of, from) = if lower { (law.mirrored(), -k) } else { (*law, k + 1.0) };
+        let run = if variance > FEW { self.plan_run(&law_of, from) } else { None };
         run.unwrap_or_else(|| TailMethod::Known(law.tail_alone(k)))
     }
 
-    fn plan_whole(&mut self, law: &Skellam, k: f64, lower: bool) -> TailMethod {
+    /// Where all masses from above down to zero are few.
+    fn plan_whole(&mut self, law: &Skellam, k: f64, lower: bool) -> Option<TailMethod> {
         let mirror = law.rates()[0] < law.rates()[1];
         let turned = if mirror { law.mirrored() } else { *law };
         let [plus, minus] = turned.rates();
@@ -268,14 +235,15 @@ impl<const N: usize> Batch<N> {
                 if at >= 0.0 { (at + 1.0, Part::Lower) } else { (-at, Part::Below) }
             }
         };
-        let (mean, variance) = (plus - minus, plus + minus);
-        let reach = (13.4 + (178.0 + 80.0 * variance).sqrt()).ceil();
-        if !(plus >= LEAST_RATE && split <= mean + reach) {
-            return TailMethod::Known(law.tail_alone(k));
+        // Bennett's inequality, fitted: over variances from .01 to 200 what is beyond is at most 1e-18 of any tail that is wanted.
+        let (mean, reach) = (plus - minus, 8.0 + 9.5 * (plus + minus).sqrt());
+        let top = split.max(mean) + reach;
+        if !(plus >= LEAST_RATE && split <= mean + reach && top <= MOST_WHOLE_STEPS) {
+            return None;
         }
-        let top = split.max(mean.ceil()) + reach;
-        let lane = self.whole.push([top, turned.near_ratio(top), 1.0 / plus, minus / plus, split]);
-        TailMethod::Whole { lane, part }
+        let blocks = (top * (1.0 / BLOCK as f64)) as i64 + 1;
+        let lane = self.whole.push([(blocks * BLOCK as i64) as f64, plus, minus, split]);
+        Some(TailMethod::Whole { lane, part })
     }
 
     /// P(X >= k) for k at or above the mode; none where there are too many steps.
@@ -284,36 +252,44 @@ impl<const N: usize> Batch<N> {
         let reach = reach(law, k);
         let (start, top) = (k.max(0.0), k + reach);
         if !(reach <= MOST_STEPS
-            && (top.max(-k) + 1.0) / plus.min(minus) < 1e8
+            && top.max(-k) + 1.0 < 1e8 * plus.min(minus)
             && plus.max(minus) < 1e8 * plus.min(minus))
         {
             return None;
         }
-        let log = law.log_value(k);
         let above = (top > start).then(|| {
             let forgotten = 2.0 * (radius(law, top) - radius(law, start)) >= FORGOTTEN;
             let first = if forgotten { law.near_ratio(top) } else { ratio(law, top) };
-            self.runs.push([start, top - start, first, 1.0 / plus, minus / plus])
+            self.runs.push([start, top - start, first, plus, minus])
         });
-        if k >= 0.0 {
-            return Some(TailMethod::Run { log, lane: above?, negative: false, rest: None });
-        }
-        let steps = reach.min(-k);
-        let lane = self.runs.push([-k - steps, steps, ratio(&law.mirrored(), -k), 1.0 / minus, plus / minus]);
-        Some(TailMethod::Run { log, lane, negative: true, rest: above })
+        let (lane, rest) = if k >= 0.0 {
+            (above?, None)
+        } else {
+            let steps = reach.min(-k);
+            (self.runs.push([-k - steps, steps, ratio(&law.mirrored(), -k), minus, plus]), above)
+        };
+        self.masses[self.len] = (*law, k);
+        self.len += 1;
+        Some(TailMethod::Run { mass: self.len - 1, lane, negative: k < 0.0, rest })
     }
 
     fn tails(level: Level, laws: &[(Skellam, f64)], mut take: impl FnMut(usize, Tail)) {
-        let mut batch = Self { whole: ColumnLanes::new(), runs: ColumnLanes::new() };
+        let masses = [(Skellam::unchecked(1.0, 1.0), 0.0); N];
+        let mut batch = Self { whole: ColumnLanes::new(), runs: ColumnLanes::new(), masses, len: 0 };
         let mut plans = [TailMethod::Known(Tail::from_log(true, 0.0)); N];
         for ((law, k), plan) in laws.iter().zip(&mut plans) {
             *plan = batch.plan(law, *k);
         }
-        let (mut whole, mut runs) = ([[0.0; N]; 4], [[0.0; N]; 2]);
+        let (mut whole, mut runs, mut logs, mut masses) = ([[0.0; N]; 4], [[0.0; RUNS]; 2], [0.0; N], [0.0; N]);
         float_work(level, Whole { lanes: &batch.whole, sums: &mut whole });
-        float_work(level, Descent { lanes: &batch.runs, sums: &mut runs });
+        if batch.len > 0 {
+            float_work(level, Descent { lanes: &batch.runs, sums: &mut runs });
+            log_masses::<N>(level, &batch.masses[..batch.len], &mut logs);
+            masses = logs;
+            exponentials(level, &mut masses[..batch.len]);
+        }
         for (i, ((law, k), plan)) in laws.iter().zip(plans).enumerate() {
-            let (lower, probability, log) = match plan {
+            let (probability, log, ratio) = match plan {
                 TailMethod::Known(tail) => {
                     take(i, tail);
                     continue;
@@ -325,24 +301,24 @@ impl<const N: usize> Batch<N> {
                         Part::Lower => lower + negative,
                         Part::Below => below,
                     };
-                    let probability = part / (upper + lower + negative);
-                    (law.is_lower(*k), probability, f64::NAN)
+                    (part / (upper + lower + negative), f64::NAN, 1.0)
                 }
-                TailMethod::Run { log, lane, negative, rest } => {
-                    let [sum, mass] = [runs[0][lane], runs[1][lane]];
+                TailMethod::Run { mass, lane, negative, rest } => {
+                    let [sum, last] = [runs[0][lane], runs[1][lane]];
                     let ratio = if negative {
-                        rest.map_or(sum, |rest| sum + mass * (runs[0][rest] / runs[1][rest] - 1.0))
+                        rest.map_or(sum, |rest| sum + last * (runs[0][rest] / runs[1][rest] - 1.0))
                     } else {
-                        sum / mass
+                        sum / last
                     };
-                    (law.is_lower(*k), log.exp() * ratio, log + ratio.ln())
+                    (masses[mass] * ratio, logs[mass], ratio)
                 }
             };
+            let lower = law.is_lower(*k);
             take(
                 i,
                 match () {
                     () if probability >= LEAST_PROBABILITY => Tail::from_probability(lower, probability),
-                    () if log.is_finite() => Tail::from_log(lower, log),
+                    () if log.is_finite() && ratio.is_finite() => Tail::from_log(lower, log + ratio.ln()),
                     () => law.tail_alone(*k),
                 },
             );
@@ -353,16 +329,26 @@ impl<const N: usize> Batch<N> {
 /// The shorter tail of a law at a whole number in its support.
 pub(super) fn tail(law: Skellam, k: f64) -> Tail {
     let mut found = Tail::from_log(true, 0.0);
-    Batch::<LANES>::tails(level(), &[(law, k)], |_, tail| found = tail);
+    Batch::<LANES, { 2 * LANES }>::tails(level(), &[(law, k)], |_, tail| found = tail);
     found
 }
 
 /// Laws at a time.
 pub(in crate::distributions) const MOST_LAWS: usize = 64;
 
-/// The same for up to [`MOST_LAWS`] laws and numbers; element i goes to `take(i, tail)`.
-pub(in crate::distributions) fn tails(laws: &[(Skellam, f64)], take: impl FnMut(usize, Tail)) {
-    Batch::<{ 2 * MOST_LAWS }>::tails(level(), laws, take);
+/// Values of a function of up to [`MOST_LAWS`] laws and numbers.
+pub(in crate::distributions) fn values(function: Function, laws: &[(Skellam, f64)], out: &mut [f64]) {
+    let level = level();
+    match function {
+        Function::LogMass => log_masses::<MOST_LAWS>(level, laws, out),
+        Function::Mass => {
+            log_masses::<MOST_LAWS>(level, laws, out);
+            exponentials(level, out);
+        }
+        _ => Batch::<MOST_LAWS, { 2 * MOST_LAWS }>::tails(level, laws, |i, tail| {
+            out[i] = tail.value(function).unwrap_or(f64::NAN);
+        }),
+    }
 }
 
 #[cfg(test)]
@@ -391,7 +377,7 @@ mod tests {
         let mut all = Vec::new();
         for laws in laws().chunks(MOST_LAWS) {
             let mut tails = vec![[0; 4]; laws.len()];
-            Batch::<{ 2 * MOST_LAWS }>::tails(level, laws, |i, tail| {
+            Batch::<MOST_LAWS, { 2 * MOST_LAWS }>::tails(level, laws, |i, tail| {
                 let functions = [Function::Cdf, Function::Ccdf, Function::LogCdf, Function::LogCcdf];
                 tails[i] = functions.map(|function| tail.value(function).unwrap().to_bits());
             });

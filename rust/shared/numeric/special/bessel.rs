@@ -10,6 +10,7 @@
 //!
 //! Source: F. Olver (1954); NIST Digital Library of Mathematical Functions, 10.25.2 and 10.41.
 
+use crate::numeric::floats::Floats;
 use std::sync::LazyLock;
 
 /// From here on the expansion of the logarithm is used, with at most [`TERMS`] terms; the rest is below 2e-16.
@@ -105,6 +106,27 @@ pub fn log_correction(order: f64, radius: f64) -> f64 {
     let terms = ENOUGH.iter().position(|&from| radius >= from).unwrap_or(TERMS);
     let rows = &EXPANSION.log;
     (1..=terms).rev().fold(0.0, |sum, k| (sum + rows[k - 1][..=k].iter().rev().fold(0.0, |p, c| p * s + c)) * t)
+}
+
+/// The same side by side, bit for bit.
+#[inline(always)]
+pub fn log_corrections<F: Floats>(floats: F, order: F::Eight, radius: F::Eight) -> F::Eight {
+    let (zero, t) = (floats.splat(0.0), floats.div(floats.splat(1.0), radius));
+    let ratio = floats.mul(order, t);
+    let s = floats.mul(ratio, ratio);
+    let mut sum = zero;
+    for (k, (row, &enough)) in EXPANSION.log.iter().zip(&ENOUGH).enumerate().rev() {
+        let enough = floats.splat(enough);
+        if floats.bits(radius, enough) != 0xFF {
+            let mut polynomial = zero;
+            for &c in row[..k + 2].iter().rev() {
+                polynomial = floats.add(floats.mul(polynomial, s), floats.splat(c));
+            }
+            let more = floats.mul(floats.add(sum, polynomial), t);
+            sum = floats.select(radius, enough, zero, more);
+        }
+    }
+    sum
 }
 
 /// What W adds to the first four cumulants of the Bessel distribution, for `radius >= 48`.

@@ -9,6 +9,7 @@ pub mod bessel;
 pub mod gamma;
 pub mod normal;
 
+use super::elementary::ln_1p;
 use std::f64::consts::PI;
 use std::sync::LazyLock;
 
@@ -77,8 +78,19 @@ pub fn deviance(excess: f64, rate: f64) -> f64 {
     }
 }
 
+/// [`deviance`] without a jump, for side by side: rates from 1e-150 on.
+#[inline(always)]
+pub fn lane_deviance(excess: f64, rate: f64) -> f64 {
+    let ratio = excess / rate;
+    let v = ratio / (2.0 + ratio);
+    let square = v * v;
+    let near = ratio * v + 2.0 * (1.0 + ratio) * (v * square) * odd_series(square);
+    let far = (1.0 + ratio) * ln_1p(ratio) - ratio;
+    rate * if ratio < 0.5 && ratio > -1.0 / 3.0 { near } else { far }
+}
+
 /// `1/3 + w/5 + w^2/7 + ...` for 0 <= w <= 1/25, relative error below 1e-17 before rounding; by pairs, for speed.
-#[inline]
+#[inline(always)]
 fn odd_series(w: f64) -> f64 {
     let (w2, w4) = (w * w, w * w * (w * w));
     let low = (1.0 / 3.0 + w / 5.0) + w2 * (1.0 / 7.0 + w / 9.0);
@@ -130,7 +142,7 @@ pub fn exact_product(a: f64, b: f64) -> (f64, f64) {
 }
 
 /// A sum and its rounding error: `a + b = sum + error` exactly (Knuth).
-#[inline]
+#[inline(always)]
 pub fn exact_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let part = sum - a;
