@@ -12,7 +12,7 @@
 //! Each lane has operations of its own, so a law's tail has the same bits alone and among others, at every level.
 //!
 //! How far above: p(k+t) / p(k) <= exp(-t^2 / (2 (v + t/3))) at or above the mode, v the variance (Bernstein); and with a = -ln r(k)
-//! <= exp(-a t - t^2 / (2 (v + |k - mean| + t))), for the slope of -ln r(j) is 1/h(j) or so and h grows slower than j.
+//! <= exp(-a t - t^2 / (2 (h(k) + t/3))), for the slope of -ln r(j) is 1/h(j) or so and h grows slower than j. Here e^-42.
 
 use super::law::Skellam;
 use super::masses::{ColumnLanes, exponentials, log_masses};
@@ -24,7 +24,7 @@ use crate::numeric::floats::{FloatWork, Floats, LANES, float_work};
 /// Steps for which the sum of all masses is taken.
 const MOST_WHOLE_STEPS: f64 = 200.0;
 /// Steps between two places where such a sum can begin.
-const BLOCK: usize = 8;
+const BLOCK: f64 = 8.0;
 /// The least larger rate for which it is: masses cannot leave the range of a double.
 const LEAST_RATE: f64 = 0.01;
 /// Probabilities below this are left to logarithms.
@@ -38,11 +38,12 @@ const FORGOTTEN: f64 = 42.0;
 /// Steps that cost as much as a ratio of two masses.
 const CHEAP_STEPS: f64 = 16.0;
 
-/// Sums of all masses; columns: where to begin (a multiple of [`BLOCK`]), l1, l2 <= l1, and the value m >= 0 that splits.
+/// Sums of all masses; columns: where to begin (a multiple of [`BLOCK`]), l1, l2 <= l1, a sign s and a number m, and 1 if masses below
+/// zero are wanted.
 struct Whole<'a, const N: usize> {
-    lanes: &'a ColumnLanes<4, N>,
-    /// Sums over j >= m, 0 <= j < m, j < 0, and j <= -m if m > 0.
-    sums: &'a mut [[f64; N]; 4],
+    lanes: &'a ColumnLanes<6, N>,
+    /// Sums over s j >= m, j >= 0 (or j <= -m, m > 0); over j >= 0; and over j < 0.
+    sums: &'a mut [[f64; N]; 3],
 }
 
 impl<const N: usize> FloatWork for Whole<'_, N> {
@@ -53,30 +54,31 @@ impl<const N: usize> FloatWork for Whole<'_, N> {
         let (zero, one) = (floats.splat(0.0), floats.splat(1.0));
         for group in 0..self.lanes.len.div_ceil(LANES) {
             let mut j = greatest(&self.lanes.group(0, group));
-            let [top, plus, minus, split] = std::array::from_fn(|column| floats.load(&self.lanes.group(column, group)));
+            let [top, plus, minus, sign, split, mirrored] =
+                std::array::from_fn(|column| floats.load(&self.lanes.group(column, group)));
             let (by, back) = (floats.div(one, plus), floats.div(minus, plus));
+            let weight = floats.select(mirrored, one, back, one);
             // Lanes that have not begun hold zeros.
             let (mut mass, mut above) = (zero, zero);
-            let (mut upper, mut lower, mut negative, mut below) = (zero, zero, zero, zero);
+            let (mut wanted, mut all, mut negative) = (zero, zero, zero);
             while j > 0.0 {
                 let here = floats.splat(j);
                 mass = floats.select(top, here, floats.select(here, top, one, mass), mass);
-                for _ in 0..BLOCK {
+                // Not a number of steps that the compiler knows: it would take them together, in more registers than there are.
+                let end = j - BLOCK;
+                while j > end {
                     let at = floats.splat(j);
-                    let part = floats.select(at, split, mass, zero);
-                    upper = floats.add(upper, part);
-                    lower = floats.add(lower, floats.sub(mass, part));
+                    let part = floats.select(floats.mul(at, sign), split, mass, zero);
+                    wanted = floats.mul(floats.add(wanted, part), weight);
+                    all = floats.add(all, mass);
                     negative = floats.mul(floats.add(negative, mass), back);
-                    below = floats.mul(floats.add(below, part), back);
                     (mass, above) = (next(floats, (mass, above), at, (by, back)), mass);
                     j -= 1.0;
                 }
             }
-            let part = floats.select(zero, split, mass, zero);
-            upper = floats.add(upper, part);
-            lower = floats.add(lower, floats.sub(mass, part));
-            for (all, sums) in self.sums.iter_mut().zip([upper, lower, negative, below]) {
-                let (groups, _) = all.as_chunks_mut::<LANES>();
+            wanted = floats.add(wanted, floats.select(zero, split, mass, zero));
+            for (to, sums) in self.sums.iter_mut().zip([wanted, floats.add(all, mass), negative]) {
+                let (groups, _) = to.as_chunks_mut::<LANES>();
                 floats.store(sums, &mut groups[group]);
             }
         }
@@ -140,10 +142,10 @@ fn greatest(lanes: &[f64; LANES]) -> f64 {
 #[derive(Clone, Copy)]
 enum TailMethod {
     Known(Tail),
-    /// The lane, and which of P(X >= m), P(X < m), P(X <= -m) it is; X may be the mirrored law.
+    /// The lane, and whether the masses below zero belong to it; the law may be the mirrored one.
     Whole {
         lane: usize,
-        part: Part,
+        negative: bool,
     },
     /// The lanes of p(k), of the run down to k, or of the one from k to zero, and of the run down to zero, if any.
     Run {
@@ -152,13 +154,6 @@ enum TailMethod {
         negative: bool,
         rest: Option<usize>,
     },
-}
-
-#[derive(Clone, Copy)]
-enum Part {
-    Upper,
-    Lower,
-    Below,
 }
 
 /// `sqrt(k^2 + 4 l1 l2)`.
@@ -171,11 +166,11 @@ fn radius(law: &Skellam, k: f64) -> f64 {
 fn reach(law: &Skellam, k: f64) -> f64 {
     let [plus, minus] = law.rates();
     let (variance, h) = (plus + minus, radius(law, k));
-    let most = 14.7 + (216.0 + 88.0 * variance).sqrt();
+    let most = 14.0 + (196.0 + 84.0 * variance).sqrt();
     let ratio = if k >= 0.0 { 2.0 * plus / (k + h) } else { (h - k) / (2.0 * minus) };
     let slope = (-ratio.ln()).max(0.0);
-    let width = variance + (k - (plus - minus)).abs() + most;
-    most.min(92.0 / (slope + (slope * slope + 92.0 / width).sqrt())).ceil().max(1.0)
+    let width = h + most / 3.0;
+    most.min(84.0 / (slope + (slope * slope + 84.0 / width).sqrt())).ceil().max(1.0)
 }
 
 /// `p(k+1) / p(k)` for k >= 0: by the recurrence where it forgets soon, for each step multiplies an error by (h-k) / (h+k) or less.
@@ -197,7 +192,7 @@ fn ratio(law: &Skellam, k: f64) -> f64 {
 
 /// Plans and lanes for up to `N` laws, and twice as many runs.
 struct Batch<const N: usize, const RUNS: usize> {
-    whole: ColumnLanes<4, N>,
+    whole: ColumnLanes<6, N>,
     runs: ColumnLanes<5, RUNS>,
     /// Laws and numbers whose masses are wanted.
     masses: [(Skellam, f64); N],
@@ -226,24 +221,22 @@ impl<const N: usize, const RUNS: usize> Batch<N, RUNS> {
         let mirror = law.rates()[0] < law.rates()[1];
         let turned = if mirror { law.mirrored() } else { *law };
         let [plus, minus] = turned.rates();
-        let (split, part) = match (lower, mirror) {
-            (false, false) => (k + 1.0, Part::Upper),
-            (true, true) => (-k, Part::Upper),
-            // P(X <= at)
-            (true, false) | (false, true) => {
-                let at = if mirror { -k - 1.0 } else { k };
-                if at >= 0.0 { (at + 1.0, Part::Lower) } else { (-at, Part::Below) }
-            }
+        // P(X > at) or P(X <= at) of the law turned
+        let (upper, at) = (lower == mirror, if mirror { -k - 1.0 } else { k });
+        let (sign, split, mirrored, place) = match () {
+            () if upper => (1.0, at + 1.0, 0.0, at + 1.0),
+            () if at >= 0.0 => (-1.0, -at, 0.0, at + 1.0),
+            () => (1.0, -at, 1.0, -at),
         };
         // Bennett's inequality, fitted: over variances from .01 to 200 what is beyond is at most 1e-18 of any tail that is wanted.
         let (mean, reach) = (plus - minus, 8.0 + 9.5 * (plus + minus).sqrt());
-        let top = split.max(mean) + reach;
-        if !(plus >= LEAST_RATE && split <= mean + reach && top <= MOST_WHOLE_STEPS) {
+        let top = place.max(mean) + reach;
+        if !(plus >= LEAST_RATE && place <= mean + reach && top <= MOST_WHOLE_STEPS) {
             return None;
         }
-        let blocks = (top * (1.0 / BLOCK as f64)) as i64 + 1;
-        let lane = self.whole.push([(blocks * BLOCK as i64) as f64, plus, minus, split]);
-        Some(TailMethod::Whole { lane, part })
+        let blocks = ((top / BLOCK) as i64 + 1) as f64;
+        let lane = self.whole.push([blocks * BLOCK, plus, minus, sign, split, mirrored]);
+        Some(TailMethod::Whole { lane, negative: sign < 0.0 })
     }
 
     /// P(X >= k) for k at or above the mode; none where there are too many steps.
@@ -280,7 +273,7 @@ impl<const N: usize, const RUNS: usize> Batch<N, RUNS> {
         for ((law, k), plan) in laws.iter().zip(&mut plans) {
             *plan = batch.plan(law, *k);
         }
-        let (mut whole, mut runs, mut logs, mut masses) = ([[0.0; N]; 4], [[0.0; RUNS]; 2], [0.0; N], [0.0; N]);
+        let (mut whole, mut runs, mut logs, mut masses) = ([[0.0; N]; 3], [[0.0; RUNS]; 2], [0.0; N], [0.0; N]);
         float_work(level, Whole { lanes: &batch.whole, sums: &mut whole });
         if batch.len > 0 {
             float_work(level, Descent { lanes: &batch.runs, sums: &mut runs });
@@ -294,14 +287,10 @@ impl<const N: usize, const RUNS: usize> Batch<N, RUNS> {
                     take(i, tail);
                     continue;
                 }
-                TailMethod::Whole { lane, part } => {
-                    let [upper, lower, negative, below] = [0, 1, 2, 3].map(|sum| whole[sum][lane]);
-                    let part = match part {
-                        Part::Upper => upper,
-                        Part::Lower => lower + negative,
-                        Part::Below => below,
-                    };
-                    (part / (upper + lower + negative), f64::NAN, 1.0)
+                TailMethod::Whole { lane, negative } => {
+                    let [wanted, all, below] = [0, 1, 2].map(|sum| whole[sum][lane]);
+                    let wanted = if negative { wanted + below } else { wanted };
+                    (wanted / (all + below), f64::NAN, 1.0)
                 }
                 TailMethod::Run { mass, lane, negative, rest } => {
                     let [sum, last] = [runs[0][lane], runs[1][lane]];
