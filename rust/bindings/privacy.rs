@@ -144,9 +144,9 @@ impl WholeSampler {
         insecure_seed: Seed,
     ) -> PyResult<Row<'py, i64>> {
         released(py, &values, insecure_seed, |values, source, monitor| match &self.0 {
-            WholeLaw::Geometric(law) => mechanism::add_whole(values, (lower, upper), || law.draw(source), monitor),
+            WholeLaw::Geometric(law) => mechanism::add_whole(values, (lower, upper), || law.attempt(source), monitor),
             WholeLaw::DiscreteGaussian(law) => {
-                mechanism::add_whole(values, (lower, upper), || law.draw(source), monitor)
+                mechanism::add_whole(values, (lower, upper), || Ok((law.draw(source)?, true)), monitor)
             }
         })
     }

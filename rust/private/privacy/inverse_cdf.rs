@@ -16,8 +16,9 @@ pub trait CumulativeLaw {
     fn cumulative(&self, precision: u64) -> Vec<Interval>;
 }
 
-/// Bits of the uniform number that pick the place where the search begins: one for each entry of the tables of [`super::noise`].
-const GUIDE_BITS: u32 = 8;
+/// Bits of the uniform number that pick the place where the search begins: it ends there but for an eighth of the words, for the tables
+/// of [`super::noise`] have 2^8 entries.
+const GUIDE_BITS: u32 = 11;
 
 /// A law's table of first words.
 #[derive(Clone, Debug)]
@@ -40,14 +41,19 @@ impl<L: CumulativeLaw> InverseCdfTable<L> {
         }
         firsts.push(u64::MAX);
         let guide_bits = GUIDE_BITS.min(bits);
-        let guide = (0..1u64 << guide_bits)
-            .map(|top| (firsts.partition_point(|&first| first <= top << (bits - guide_bits)) - 1) as u16)
-            .collect();
+        let mut k = 0;
+        let place = |top: u64| {
+            while firsts[k + 1] <= top << (bits - guide_bits) {
+                k += 1;
+            }
+            k as u16
+        };
+        let guide = (0..1u64 << guide_bits).map(place).collect();
         Self { law, bits, firsts, guide }
     }
 
     /// The law's value for a uniform number that begins with the `bits` bits of `word`.
-    #[inline]
+    #[inline(always)]
     pub fn value(&self, word: u64, source: &mut impl Source) -> u64 {
         let mut k = usize::from(self.guide[(word >> self.bits.saturating_sub(GUIDE_BITS)) as usize]);
         while self.firsts[k + 1] <= word {

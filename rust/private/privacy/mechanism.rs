@@ -15,33 +15,38 @@ const BATCH: usize = 1 << 19;
 /// The largest whole number that noise is added to; beyond it values are clipped.
 pub const LARGEST: i64 = 1 << 62;
 
-fn for_each<T>(values: &mut [T], monitor: &mut dyn Monitor, mut act: impl FnMut(&mut T) -> Result<()>) -> Result<()> {
+/// Acts on each value until it says that the value is done.
+fn for_each<T>(values: &mut [T], monitor: &mut dyn Monitor, mut act: impl FnMut(&mut T) -> Result<bool>) -> Result<()> {
     let total = values.len() as u64;
     for (batch, part) in values.chunks_mut(BATCH).enumerate() {
         if batch > 0 {
             monitor.tick((batch * BATCH) as u64, total)?;
         }
-        part.iter_mut().try_for_each(&mut act)?;
+        let mut done = 0;
+        while let Some(value) = part.get_mut(done) {
+            done += usize::from(act(value)?);
+        }
     }
     Ok(())
 }
 
-/// Clips each value to `[lower, upper]`, within +-2^62, and adds what `noise` draws.
+/// Clips each value to `[lower, upper]`, within +-2^62, and adds what `noise` draws; an attempt that says it is none adds zero.
 ///
 /// # Errors
 /// [`Error::Domain`] if the bounds are not in order; whatever `noise` or the monitor returned.
 pub fn add_whole(
     values: &mut [i64],
     (lower, upper): (i64, i64),
-    mut noise: impl FnMut() -> Result<i64>,
+    mut noise: impl FnMut() -> Result<(i64, bool)>,
     monitor: &mut dyn Monitor,
 ) -> Result<()> {
     Error::require(lower <= upper, "lower", lower, "at most `upper`")?;
     let (lower, upper) = (lower.clamp(-LARGEST, LARGEST), upper.clamp(-LARGEST, LARGEST));
     for_each(values, monitor, |value| {
         // Both fit 63 bits, so their sum fits 64.
-        *value = (*value).clamp(lower, upper) + noise()?;
-        Ok(())
+        let (draw, done) = noise()?;
+        *value = (*value).clamp(lower, upper) + draw;
+        Ok(done)
     })
 }
 
@@ -65,7 +70,7 @@ pub fn add_on_grid(
         let clipped = value.max(lower).min(upper);
         let steps = (clipped * inverse).round_ties_even() as i64;
         *value = (steps + noise()?) as f64 * step;
-        Ok(())
+        Ok(true)
     })
 }
 
@@ -84,7 +89,7 @@ pub fn add_rounded(
     for_each(values, monitor, |value| {
         let (whole, fraction) = cut(*value * inverse);
         *value = (whole + draw(fraction)?) as f64 * step;
-        Ok(())
+        Ok(true)
     })
 }
 
@@ -133,10 +138,10 @@ mod tests {
     fn values_outside_their_bounds_are_clipped_one_by_one() {
         let mut source = Generator::insecure([1, 2]);
         let mut values = [-5, 3, 99, i64::MAX, i64::MIN];
-        add_whole(&mut values, (0, 10), || hardly_any().draw(&mut source), &mut Silent).unwrap();
+        add_whole(&mut values, (0, 10), || hardly_any().attempt(&mut source), &mut Silent).unwrap();
         assert_eq!(values, [0, 3, 10, 10, 0]);
         let mut values = [i64::MAX, i64::MIN];
-        add_whole(&mut values, (i64::MIN, i64::MAX), || hardly_any().draw(&mut source), &mut Silent).unwrap();
+        add_whole(&mut values, (i64::MIN, i64::MAX), || hardly_any().attempt(&mut source), &mut Silent).unwrap();
         assert_eq!(values, [LARGEST, -LARGEST]);
         let mut values = [-7.0, 0.3, 1e300, f64::INFINITY, f64::NAN];
         add_on_grid(&mut values, (-1.0, 2.0), 0.25, || hardly_any().draw(&mut source), &mut Silent).unwrap();
@@ -183,6 +188,6 @@ mod tests {
         assert!(release((0.0, 1.0), 0.3).is_err() && release((0.0, 1.0), f64::NAN).is_err());
         assert!(release((1.0, 0.0), 0.5).is_err() && release((0.0, 1e17), 0.5).is_err());
         assert!(release((f64::NAN, 1.0), 0.5).is_err());
-        assert!(add_whole(&mut [1], (1, 0), || noise(1).draw(&mut source), &mut Silent).is_err());
+        assert!(add_whole(&mut [1], (1, 0), || noise(1).attempt(&mut source), &mut Silent).is_err());
     }
 }
