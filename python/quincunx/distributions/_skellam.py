@@ -32,7 +32,8 @@ class Skellam(Distribution):
 
     Notes
     -----
-    From 20 to 60 ns per log-probability of large arrays; longest at rates of about 10 (``benches/bench_distributions.py``).
+    From 20 to 60 ns per log-probability of large arrays; longest at rates of about 10
+    (``benches/bench_distributions.py``).
 
     References
     ----------

@@ -8,12 +8,11 @@
 //!
 //! Source: J. Skellam (1946), The frequency distribution of the difference between two Poisson variates.
 
-use super::masses::excesses;
 use crate::Result;
 use crate::distributions::sums::{self, Shape};
 use crate::distributions::{Distribution, RandomSource, Tail, check_rate, poisson};
 use crate::numeric::special::bessel::{EXPANSION_FROM, log_correction, log_series};
-use crate::numeric::special::{deviance, log_poisson};
+use crate::numeric::special::{deviance, exact_sum, log_poisson};
 use std::f64::consts::PI;
 
 /// A Skellam distribution.
@@ -194,6 +193,19 @@ impl Shape for Skellam {
         let [excess, minus_excess] = excesses(k, l1, l2, h);
         log_correction(k, h) - deviance(excess, l1) - deviance(minus_excess, l2) - 0.5 * (2.0 * PI * h).ln()
     }
+}
+
+/// P - l1 and M - l2.
+#[inline(always)]
+pub(super) fn excesses(k: f64, l1: f64, l2: f64, h: f64) -> [f64; 2] {
+    // e = k - l1 + l2 in twice the precision
+    let (difference, error) = exact_sum(l2, -l1);
+    let (sum, rest) = exact_sum(k, difference);
+    let e = sum + (rest + error);
+    let slope = 2.0 * l1 - k;
+    let quotient = 2.0 * l1 * e / (if slope >= 0.0 { slope } else { 0.0 } + h);
+    let excess = if slope >= 0.0 { quotient } else { 0.5 * (h - slope) };
+    [excess, -2.0 * l2 * e / (2.0 * l2 + k + h)]
 }
 
 /// A draw with rates in `[0, 2^53]`.

@@ -2,13 +2,13 @@
 //!
 //! Each lane has operations of its own, so a mass has the same bits alone and among others, at every level.
 
-use super::law::Skellam;
+use super::law::{Skellam, excesses};
 use crate::distributions::Distribution;
 use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::elementary;
 use crate::numeric::floats::{FloatWork, Floats, LANES, float_work};
 use crate::numeric::special::bessel::{EXPANSION_FROM, log_corrections};
-use crate::numeric::special::{HALF_LOG_TWO_PI, exact_sum, lane_deviance, stirling_error};
+use crate::numeric::special::{HALF_LOG_TWO_PI, lane_deviance, stirling_error};
 use std::f64::consts::PI;
 use std::sync::LazyLock;
 
@@ -127,19 +127,6 @@ impl<const N: usize> FloatWork for Expansion<'_, N> {
             }
         }
     }
-}
-
-/// P - l1 and M - l2.
-#[inline(always)]
-pub(super) fn excesses(k: f64, l1: f64, l2: f64, h: f64) -> [f64; 2] {
-    // e = k - l1 + l2 in twice the precision
-    let (difference, error) = exact_sum(l2, -l1);
-    let (sum, rest) = exact_sum(k, difference);
-    let e = sum + (rest + error);
-    let slope = 2.0 * l1 - k;
-    let quotient = 2.0 * l1 * e / (if slope >= 0.0 { slope } else { 0.0 } + h);
-    let excess = if slope >= 0.0 { quotient } else { 0.5 * (h - slope) };
-    [excess, -2.0 * l2 * e / (2.0 * l2 + k + h)]
 }
 
 /// Log-masses of up to 256 laws at whole numbers.
