@@ -7,7 +7,7 @@ use crate::distributions::Distribution;
 use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::elementary;
 use crate::numeric::floats::{FloatWork, Floats, LANES, float_work};
-use crate::numeric::special::bessel::{EXPANSION_FROM, log_corrections};
+use crate::numeric::special::bessel::{EXPANSION_FROM, log_correction, log_corrections};
 use crate::numeric::special::{HALF_LOG_TWO_PI, lane_deviance, stirling_error};
 use std::f64::consts::PI;
 use std::sync::LazyLock;
@@ -116,17 +116,26 @@ impl<const N: usize> FloatWork for Expansion<'_, N> {
             let [k, plus, minus] = std::array::from_fn(|column| self.0.group(column, group));
             let mut radius = [1.0; LANES];
             for i in 0..LANES {
-                radius[i] = (k[i] * k[i] + 4.0 * plus[i] * minus[i]).sqrt();
+                radius[i] = radius_of(k[i], plus[i], minus[i]);
             }
             floats.store(log_corrections(floats, floats.load(&k), floats.load(&radius)), logs);
             for i in 0..LANES {
-                let (k, l1, l2, h) = (k[i], plus[i], minus[i], radius[i]);
-                let [excess, minus_excess] = excesses(k, l1, l2, h);
-                let main = logs[i] - lane_deviance(excess, l1) - lane_deviance(minus_excess, l2);
-                logs[i] = main - 0.5 * elementary::ln(2.0 * PI * h);
+                logs[i] = expansion([k[i], plus[i], minus[i]], radius[i], logs[i]);
             }
         }
     }
+}
+
+#[inline(always)]
+fn radius_of(k: f64, l1: f64, l2: f64) -> f64 {
+    (k * k + 4.0 * l1 * l2).sqrt()
+}
+
+#[inline(always)]
+fn expansion([k, l1, l2]: [f64; 3], h: f64, correction: f64) -> f64 {
+    let [excess, minus_excess] = excesses(k, l1, l2, h);
+    let main = correction - lane_deviance(excess, l1) - lane_deviance(minus_excess, l2);
+    main - 0.5 * elementary::ln(2.0 * PI * h)
 }
 
 /// Log-masses of up to 256 laws at whole numbers.
@@ -144,9 +153,18 @@ pub(super) fn log_masses<const N: usize>(level: Level, laws: &[(Skellam, f64)], 
         asked.places[lane] = i as u8;
     }
     let mut logs = [0.0; N];
-    float_work(level, Series(&small.lanes, &mut logs));
-    small.give(&logs, out);
-    float_work(level, Expansion(&large.lanes, &mut logs));
+    if small.lanes.len > 0 {
+        float_work(level, Series(&small.lanes, &mut logs));
+        small.give(&logs, out);
+    }
+    if large.lanes.len == 1 {
+        // Alone, as in a search for a quantile: the same operations for one lane.
+        let [k, plus, minus] = std::array::from_fn(|column| large.lanes.group(column, 0)[0]);
+        let h = radius_of(k, plus, minus);
+        logs[0] = expansion([k, plus, minus], h, log_correction(k, h));
+    } else {
+        float_work(level, Expansion(&large.lanes, &mut logs));
+    }
     large.give(&logs, out);
 }
 
