@@ -99,7 +99,10 @@ impl<const N: usize> FloatWork for Descent<'_, N> {
     fn run<F: Floats>(self, floats: F) {
         let one = floats.splat(1.0);
         for group in 0..self.lanes.len.div_ceil(LANES) {
+            let taken = (self.lanes.len - LANES * group).min(LANES);
+            let least = self.lanes.group(1, group)[..taken].iter().fold(f64::INFINITY, |least, &x| least.min(x));
             let mut left = greatest(&self.lanes.group(1, group));
+            let first_end = left - least + 1.0;
             let [last, steps, first, plus, minus] =
                 std::array::from_fn(|column| floats.load(&self.lanes.group(column, group)));
             let (by, back) = (floats.div(one, plus), floats.div(minus, plus));
@@ -110,8 +113,10 @@ impl<const N: usize> FloatWork for Descent<'_, N> {
                 (mass, above) = (next(floats, (mass, above), j, (by, back)), mass);
                 sum = floats.add(sum, mass);
                 j = floats.sub(j, one);
-                sum_there = floats.select(j, last, sum, sum_there);
-                mass_there = floats.select(j, last, mass, mass_there);
+                if left <= first_end {
+                    sum_there = floats.select(j, last, sum, sum_there);
+                    mass_there = floats.select(j, last, mass, mass_there);
+                }
                 left -= 1.0;
             }
             for (all, sums) in self.sums.iter_mut().zip([sum_there, mass_there]) {
