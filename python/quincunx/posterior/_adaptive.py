@@ -27,7 +27,7 @@ from quincunx._categories import CategoriesLike
 from quincunx._types import ByLabel, Floats, Ints
 from quincunx.posterior import _account
 from quincunx.posterior._junction_tree import Columns, cells, downward_closure, eliminated
-from quincunx.posterior._law_fit import Fitted, NoisyMarginal, fit_law
+from quincunx.posterior._law_fit import Fitted, NoisyMarginal, fit_law, nearest_law
 from quincunx.posterior._measuring import (
     MOST_WEIGHT,
     PARTS,
@@ -242,7 +242,7 @@ class _Release:
             moved = float(np.abs(self.expected(chosen, fitted) - before).sum())
             if moved <= _expected_error(now.noise, before.size):
                 now = now.sharper()
-        fitted = fit_law(self.shape, self.tables(), self.total, start=fitted.factors, heard=self.tell)
+        fitted = fit_law(self.shape, self.tables(), self.total, heard=self.tell)
         guarantee = marked(aim.guarantee, self.seed)
         marginals = {
             tuple(aim.columns[i] for i in scope): Release(values, guarantee, noise=noise.law)
@@ -280,7 +280,7 @@ class _Release:
     def fit(self, before: Fitted | None) -> Fitted:
         self.tell()
         start = None if before is None else before.factors
-        return fit_law(self.shape, self.tables(), self.total, start=start, share=ROUGH, heard=self.tell)
+        return nearest_law(self.shape, self.tables(), self.total, start=start, share=ROUGH, heard=self.tell)
 
     def tables(self) -> list[NoisyMarginal]:
         """Return what is known, all of it of groups."""
