@@ -14,7 +14,6 @@ from tests.interrupts import Stopped, stop_after
 from quincunx.posterior import MarginalTree, SyntheticBayesNet, synthesize
 from quincunx.posterior._measuring import PARTS, Steps
 from quincunx.posterior._synthetic import projected
-from quincunx.posterior._tree_fit import NoisyTable, fit_forest
 from quincunx.privacy import AddRemove, Budget, BudgetExceeded, DataMetric, PrivacyGuarantee, ReplaceOne
 
 ADULT = Path(__file__).resolve().parents[3] / "shared" / "data" / "adult_train.csv.gz"
@@ -387,79 +386,9 @@ def test_scores_of_neighbors_differ_by_no_more_than_they_are_said_to(relation):
 # The fit.
 
 
-def program(nodes, edges, total):
-    """The same minimum by sequential quadratic programming over all cells."""
-    tables = [*nodes, *edges.values()]
-    shapes = [each.values.shape for each in tables]
-    y = np.concatenate([each.values.reshape(-1) for each in tables])
-    v = np.concatenate([np.broadcast_to(each.variance, each.values.shape).reshape(-1) for each in tables])
-    ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
-
-    def split(x):
-        return [part.reshape(shape) for part, shape in zip(np.split(x, ends), shapes, strict=True)]
-
-    def constraints(x):
-        parts = split(x)
-        left = [part.sum() - total for part in parts[: len(nodes)]]
-        for (i, j), part in zip(edges, parts[len(nodes) :], strict=True):
-            left += [*(part.sum(axis=1) - parts[i]), *(part.sum(axis=0) - parts[j])]
-        return np.array(left)
-
-    offset = constraints(np.zeros_like(y))
-    matrix = np.stack([constraints(unit) - offset for unit in np.eye(len(y))], axis=1)
-    _, triangle, order = np.linalg.svd(matrix, full_matrices=False)
-    rank = int((triangle > 1e-9).sum())
-    left, right = order[:rank], -(np.linalg.pinv(matrix) @ offset)
-    found = optimize.minimize(
-        lambda x: ((x - y) ** 2 / v).sum() / 2,
-        np.maximum(y, 0),
-        jac=lambda x: (x - y) / v,
-        bounds=[(0, None)] * len(y),
-        constraints={"type": "eq", "fun": lambda x: left @ (x - right), "jac": lambda x: left},
-        method="SLSQP",
-        options={"maxiter": 2000, "ftol": 1e-14},
-    )
-    assert np.abs(left @ (found.x - right)).max() < 1e-9  # that its last line search gains nothing is no failure
-    return split(found.x)
-
-
-def noisy_forest(rng, spread):
-    sizes, edges = [3, 2, 4, 3, 2], [(0, 1), (1, 2), (1, 3)]  # the last one stands alone
-    nodes = [NoisyTable(rng.normal(50 / k, spread, k), rng.uniform(1, 20, k)) for k in sizes]
-    pairs = {
-        (i, j): NoisyTable(rng.normal(50 / sizes[i] / sizes[j], spread, (sizes[i], sizes[j])), rng.uniform(1, 20))
-        for i, j in edges
-    }
-    return nodes, pairs
-
-
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("spread", [0.1, 15.0])
-def test_fitted_tables_are_those_of_a_quadratic_program(seed, spread):
-    nodes, edges = noisy_forest(np.random.default_rng(seed), spread)
-    found = fit_forest(nodes, edges, 50.0)
-    assert found.residual < 1e-5
-    for mine, other in zip([*found.nodes, *found.edges.values()], program(nodes, edges, 50.0), strict=True):
-        np.testing.assert_allclose(mine, other, atol=1e-4)
-
-
-def test_one_table_is_projected_and_equal_tables_are_averaged():
-    values, rng = np.array([5.0, -3.0, 9.0]), np.random.default_rng(9)
-    (found,), _, _ = fit_forest([NoisyTable(values, 2.0)], {}, 10.0)
-    np.testing.assert_allclose(found, [3.0, 0.0, 7.0], atol=1e-6)
+def test_a_table_is_projected_to_its_total():
+    values = np.array([5.0, -3.0, 9.0])
     np.testing.assert_allclose(projected(values, 10.0), [3.0, 0.0, 7.0], atol=1e-12)
-    # In the interior: a linear least squares problem, by its normal equations.
-    joint = rng.uniform(50, 100, (2, 3))
-    nodes = [NoisyTable(joint.sum(axis=1) + rng.normal(0, 1, 2), 3.0), NoisyTable(joint.sum(axis=0), 5.0)]
-    edge, total = NoisyTable(joint + rng.normal(0, 1, (2, 3)), 2.0), 400.0
-    found = fit_forest(nodes, {(0, 1): edge}, total)
-    design = np.vstack([np.kron(np.eye(2), np.ones(3)), np.tile(np.eye(3), 2), np.eye(6)])
-    weights = np.repeat([1 / 3, 1 / 5, 1 / 2], [2, 3, 6])
-    y = np.concatenate([nodes[0].values, nodes[1].values, edge.values.reshape(-1)])
-    normal = design.T @ (weights[:, None] * design)
-    system = np.block([[normal, np.ones((6, 1))], [np.ones((1, 6)), np.zeros((1, 1))]])
-    exact = np.linalg.solve(system, np.append(design.T @ (weights * y), total))[:6]
-    np.testing.assert_allclose(found.edges[0, 1].reshape(-1), exact, rtol=1e-7)
 
 
 def test_fit_makes_the_noise_smaller_on_average():

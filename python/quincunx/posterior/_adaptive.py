@@ -8,7 +8,8 @@
 
        its table is measured with noise of deviation sigma, and the law is fitted anew to all tables;
     3. if the law moved by less than the noise would have moved it, sigma is halved and choices sharpen by two; the last
-       round has what is left of the privacy loss.
+       round has what is left of the privacy loss. Laws between rounds are the ones nearest to the noisy tables, found
+       roughly from the law before; the last one is where the estimated error to the true tables is least.
 
 Source: R. McKenna, B. Mullins, D. Sheldon and G. Miklau (2022), AIM: an adaptive and iterative mechanism for
 differentially private synthetic data, PVLDB 15(11), algorithms 1 to 4.

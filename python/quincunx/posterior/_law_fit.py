@@ -36,7 +36,7 @@ from quincunx._types import Floats
 from quincunx.posterior._junction_tree import Columns, JunctionTree, Law, axes_beyond
 
 #: The first weight of the divergence on the way of least error, over the least deviation of the noise: where a factor
-#: is moved by e, a step leaves a cell this many deviations from its noisy number. Its optimum lies about three steps on.
+#: is moved by e, a step leaves a cell this many deviations from its noisy number. The end is about three steps on.
 HEAVY = 9.0
 #: Weights on the way to the nearest law: the first, that of a fit that goes on from an earlier one.
 FIRST, LATER = 1 / 9, 1 / 81

@@ -456,7 +456,7 @@ class PrivateBayesNet:
         return NetworkPosterior(self, cpds)
 
     def reconcile(self, *, n_records: int | None = None) -> "PrivateBayesNet":
-        """Return the network whose tables agree with one another, nearest to all noisy tables at once.
+        """Return the network whose tables agree with one another, fitted to all noisy tables at once.
 
         Parameters
         ----------
@@ -479,8 +479,8 @@ class PrivateBayesNet:
         Notes
         -----
         Tables that share nodes were counted from the same records, so that each knows something of the others': their
-        counts are those of the law of records that minimizes the squared distance from all noisy tables, to about a
-        percent (`fit_marginals`). Time grows with the cells of the junction tree: exponentially in the treewidth.
+        counts are those of one law of records, fitted to all noisy tables as `fit_marginals` does it. Time grows with
+        the cells of the junction tree: exponentially in the treewidth.
 
         Examples
         --------

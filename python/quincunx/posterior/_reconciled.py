@@ -1,4 +1,4 @@
-"""Tables of a network's families that agree with one another: nearest to noisy ones that do not."""
+"""Tables of a network's families that agree with one another, fitted to noisy ones that do not."""
 
 from __future__ import annotations
 

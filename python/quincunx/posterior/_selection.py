@@ -87,11 +87,6 @@ class MarginalSelection(Guaranteed):
         TooLargeError
             If the tables need more memory than there is.
 
-        Warns
-        -----
-        ConvergenceWarning
-            If the tables of a `MarginalTree` could not be made consistent to a thousandth of the noise.
-
         Examples
         --------
         >>> from quincunx.posterior import AdaptiveMarginals, MarginalTree
