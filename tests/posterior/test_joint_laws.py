@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from quincunx.posterior import AdaptiveMarginals, DiscreteBayesNet, fit_marginals, synthesize
+from quincunx.posterior import AdaptiveMarginals, DiscreteBayesNet, _law_fit, fit_marginals, synthesize
 from quincunx.posterior._junction_tree import JunctionTree, axes_beyond, cells, eliminated
 from quincunx.posterior._law_fit import NoisyMarginal, _Fit, fit_law, nearest_law
 from quincunx.privacy import (
@@ -158,7 +158,7 @@ def test_of_the_laws_that_fit_the_one_of_largest_entropy_is_found(fit):
     np.testing.assert_allclose(found.law.marginal((0, 1, 2)), joint, atol=2e-5)
 
 
-RING = [4, 3, 6, 2, 5]
+RING = [8, 12, 6, 15, 9]
 
 
 def ring(seed, total, deviation):
@@ -185,54 +185,44 @@ def squares(law, tables, true, total):
     return float(((found - true) ** 2).sum() / tables[0].variance)
 
 
-@pytest.mark.parametrize("total", [100, 3000, 100_000])
+@pytest.mark.slow
+@pytest.mark.parametrize("total", [3000, 100_000])
 @pytest.mark.parametrize("share", [1e-3, 1e-2, 0.1], ids=["little-noise", "noise", "much-noise"])
 def test_tables_are_nearer_to_the_true_ones_than_those_of_the_nearest_law(total, share):
-    # Forty draws of records and noise, whose deviation is a share of the records, from a tenth of a record to 10 000.
-    gains, errors = [], []
+    # Draws of records and noise, whose deviation is a share of the records: from 3 of them to 10 000.
+    gains, errors, least = [], [], []
     for seed in range(40):
         tables, true = ring(seed, total, share * total)
-        least = squares(fit_law(RING, tables, total).law, tables, true, total)
-        nearest = squares(nearest_law(RING, tables, total, share=1e-6).law, tables, true, total)
-        gains.append(nearest - least)
-        errors.append(nearest)
-    # False alarms, if no gain had a positive mean: below 1e-6.
-    threshold = stats.t.isf(1e-7, 39) * np.std(gains, ddof=1) / math.sqrt(40)
-    print(f"error {np.mean(errors):.1f}, gain {np.mean(gains):.2f}, threshold {threshold:.2f}")
-    assert np.mean(gains) > -threshold
-    if share >= 1e-2:
-        assert np.mean(gains) > max(threshold, 0.1 * np.mean(errors))
+        way = itertools.islice(_Fit(RING, tables, total).way(lambda: None), 6)
+        least.append(min(squares(law, tables, true, total) for _, law, _, _ in way))
+        errors.append(squares(fit_law(RING, tables, total).law, tables, true, total))
+        gains.append(squares(nearest_law(RING, tables, total).law, tables, true, total) - errors[-1])
+    # False alarms, if there were no gain on average: below 1e-6.
+    threshold = stats.t.isf(1e-6, 39) * np.std(gains, ddof=1) / math.sqrt(40)
+    print(
+        f"error {np.mean(errors):.1f}, least {np.mean(least):.1f}, {np.mean(gains):.1f} gained, above {threshold:.1f}"
+    )
+    assert np.mean(gains) > threshold
+    assert np.mean(errors) < 1.1 * np.mean(least)
 
 
-@pytest.mark.parametrize("share", [1e-3, 1e-2, 0.1], ids=["little-noise", "noise", "much-noise"])
-def test_the_way_ends_near_its_least_error(share):
-    chosen, least = [], []
-    for seed in range(40):
-        tables, true = ring(seed, 10_000, share * 10_000)
-        fit = _Fit(RING, tables, 10_000)
-        way = [squares(law, tables, true, 10_000) for _, law, _, _ in fit.way(lambda: None)]
-        chosen.append(squares(fit_law(RING, tables, 10_000).law, tables, true, 10_000))
-        assert min(abs(chosen[-1] - error) for error in way) < 1e-9 * chosen[-1]
-        least.append(min(way))
-    print(f"error {np.mean(chosen):.2f}, least {np.mean(least):.2f}")
-    assert np.mean(chosen) < 1.2 * np.mean(least)
-
-
-@pytest.mark.parametrize("deviation", [3.0, 30.0, 300.0])
-def test_degrees_of_freedom_are_the_derivative_by_the_noisy_tables(deviation):
+@pytest.mark.parametrize("deviation", [10.0, 300.0])
+def test_degrees_of_freedom_are_the_derivative_by_the_noisy_tables(deviation, monkeypatch):
+    monkeypatch.setattr(_law_fit, "NEAR", 1e-4)  # differences see what steps leave
     tables, _ = ring(1, 3000, deviation)
     fit = _Fit(RING, tables, 3000)
     signs = 1.0 - 2.0 * (np.random.PCG64(0).random_raw(len(fit.values)) >> np.uint64(63))
-    found = [freedom for _, _, _, freedom in fit.way(lambda: None)]
+    found = [freedom for _, _, _, freedom in itertools.islice(fit.way(lambda: None), 4)]
     ends, width = [], 0.02
     for side in (1, -1):
         moved = [
             table._replace(values=table.values + side * width * deviation * part)
             for table, part in zip(tables, fit.arrays(signs), strict=True)
         ]
-        ends.append([expected for _, _, expected, _ in _Fit(RING, moved, 3000).way(lambda: None)])
+        way = _Fit(RING, moved, 3000).way(lambda: None)
+        ends.append([expected for _, _, expected, _ in itertools.islice(way, 4)])
     right = [float(signs @ (up - down)) / deviation / (2 * width) for up, down in zip(*ends, strict=True)]
-    np.testing.assert_allclose(found[:4], right[:4], rtol=0.05, atol=0.5)
+    np.testing.assert_allclose(found, right, rtol=0.05, atol=0.5)
 
 
 @pytest.mark.parametrize("deviation", [1.0, 0.1, 1e-2, 1e-3, 1e-4])

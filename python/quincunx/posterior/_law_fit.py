@@ -44,7 +44,7 @@ FIRST, LATER = 1 / 9, 1 / 81
 FALL, STEPS = 3.0, 12
 #: Newton steps, and directions of conjugate gradients for each of them, at the most.
 NEWTON, DIRECTIONS = 30, 60
-#: To what share of its right side a Newton step and the derivative along the random direction are found.
+#: To what share a step and those of Newton are found, and the derivative along the random direction.
 NEAR, NEARER = 0.1, 0.01
 
 
@@ -126,7 +126,7 @@ class _Fit:
         for _ in range(NEWTON):
             heard()
             slope = (expected - self.values) * self.weights + tau * x
-            if np.linalg.norm(slope) <= 0.1 * tau * np.linalg.norm(x):
+            if np.linalg.norm(slope) <= NEAR * tau * np.linalg.norm(x):
                 break
             direction = self._solved(law, expected, tau, -slope, NEAR)
             gain, length = float(slope @ direction), 1.0
