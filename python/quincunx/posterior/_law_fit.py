@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._types import Floats
@@ -169,7 +170,7 @@ class _Fit:
         return np.where(self._alone, np.log(np.maximum(self.values, 1 / self.weights)), 0.0)
 
     @property
-    def _alone(self) -> Floats:
+    def _alone(self) -> npt.NDArray[np.bool_]:
         """Which cells are those of tables of one column."""
         return np.repeat(
             [len(table.columns) == 1 for table in self.tables], [table.values.size for table in self.tables]
