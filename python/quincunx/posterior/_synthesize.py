@@ -44,7 +44,7 @@ def synthesize(
     mechanism : {"mst", "aim"}
         The marginals of a tree of pairs, in seconds, with or without `delta`; or marginals of any width, selected round
         by round where the law so far errs most, which needs a `delta` and takes minutes: on census records a third less
-        error at epsilon 1, and more than a tree at .1.
+        error at epsilon 1.
     insecure_seed, progress
         As for `MarginalTree.release`.
 
