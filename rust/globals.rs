@@ -11,7 +11,8 @@ fn force<T>(global: &LazyLock<T>) {
 }
 
 /// Makes each: ours, and the one of the queues below our pools.
-const ALL: [fn(); 13] = [
+const ALL: [fn(); 14] = [
+    || force(&distributions::skellam::masses::AT_MODE),
     || force(&distributions::sums::RULE),
     || force(&distributions::whole_rates::WHOLE_RATES),
     || force(&factorization::collapsed::COEFFICIENTS),

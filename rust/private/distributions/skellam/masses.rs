@@ -49,7 +49,7 @@ struct Asked<const N: usize> {
 }
 
 /// `-ln k! - k + k ln k` for whole `k < EXPANSION_FROM`: ln p(k; r) = this - D(k, r) for a Poisson law.
-static AT_MODE: LazyLock<[f64; EXPANSION_FROM as usize]> = LazyLock::new(|| {
+pub static AT_MODE: LazyLock<[f64; EXPANSION_FROM as usize]> = LazyLock::new(|| {
     std::array::from_fn(|k| match k as f64 {
         0.0 => 0.0,
         k => -stirling_error(k) - 0.5 * k.ln() - HALF_LOG_TWO_PI,

@@ -7,7 +7,7 @@
 //! Source: J. Skellam (1946), The frequency distribution of the difference between two Poisson variates.
 
 mod law;
-mod masses;
+pub mod masses;
 mod side_by_side;
 
 use crate::distributions::sums::{Moments, Shape};

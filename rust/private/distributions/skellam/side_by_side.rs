@@ -38,6 +38,12 @@ const FORGOTTEN: f64 = 42.0;
 /// Steps that cost as much as a ratio of two masses.
 const CHEAP_STEPS: f64 = 16.0;
 
+/// How far above the mean, or the value if that is higher, the sum of all masses begins: Bennett's inequality, fitted. For variances
+/// to 200 at most 1e-17 of any tail lies beyond.
+fn whole_reach(variance: f64) -> f64 {
+    8.0 + 9.5 * variance.sqrt()
+}
+
 /// Sums of all masses; columns: where to begin (a multiple of [`BLOCK`]), l1, l2 <= l1, a sign s and a number m, and 1 if masses below
 /// zero are wanted.
 struct Whole<'a, const N: usize> {
@@ -233,8 +239,7 @@ impl<const N: usize, const RUNS: usize> Batch<N, RUNS> {
             () if at >= 0.0 => (-1.0, -at, 0.0, at + 1.0),
             () => (1.0, -at, 1.0, -at),
         };
-        // Bennett's inequality, fitted: over variances from .01 to 200 what is beyond is at most 1e-18 of any tail that is wanted.
-        let (mean, reach) = (plus - minus, 8.0 + 9.5 * (plus + minus).sqrt());
+        let (mean, reach) = (plus - minus, whole_reach(plus + minus));
         let top = place.max(mean) + reach;
         if !(plus >= LEAST_RATE && place <= mean + reach && top <= MOST_WHOLE_STEPS) {
             return None;
@@ -348,7 +353,7 @@ pub(in crate::distributions) fn values(function: Function, laws: &[(Skellam, f64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distributions::Function;
+    use crate::distributions::{Distribution, Function};
 
     /// Laws of all sizes with points from far below to far above their means, where they are found side by side and where not.
     fn laws() -> Vec<(Skellam, f64)> {
@@ -399,6 +404,28 @@ mod tests {
                 // Both are right to 1e-13 and 4e-15 of the logarithm.
                 let error = 2e-13 + 8e-15 * alone.abs();
                 assert!(side == alone || (side - alone).abs() <= error, "{law:?} {k}: {side} for {alone}");
+            }
+        }
+    }
+
+    #[test]
+    fn masses_above_where_the_sum_of_all_begins_are_nothing_beside_any_tail() {
+        for variance in (-46..=54).map(|i| (f64::from(i) / 10.0).exp()) {
+            for share in [0.0, 1e-6, 0.01, 0.2, 0.4, 0.5] {
+                let (plus, minus) = ((1.0 - share) * variance, share * variance);
+                let (law, mean, reach) = (Skellam::unchecked(plus, minus), plus - minus, whole_reach(variance));
+                for part in [0.0, 0.1, 0.3, 0.6, 1.0] {
+                    let place = (mean + part * reach).floor();
+                    let top = place.max(mean) + reach;
+                    for sign in [1.0, -1.0] {
+                        let masses = (0..600).map(|t| place + f64::from(t)).map(|j| (j, law.log_mass(sign * j)));
+                        let sum = |from: f64| -> f64 {
+                            masses.clone().filter(|(j, _)| *j > from).map(|(_, log)| (log + 0.5 * variance).exp()).sum()
+                        };
+                        let (beyond, tail) = (sum(top), sum(place - 0.5));
+                        assert!(beyond <= 1e-17 * tail, "{plus} {minus} {sign} {place}: {beyond} of {tail}");
+                    }
+                }
             }
         }
     }
