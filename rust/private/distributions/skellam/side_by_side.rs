@@ -38,10 +38,12 @@ const FORGOTTEN: f64 = 42.0;
 /// Steps that cost as much as a ratio of two masses.
 const CHEAP_STEPS: f64 = 16.0;
 
-/// How far above the mean, or the value if that is higher, the sum of all masses begins: Bennett's inequality, fitted. For variances
-/// to 200 at most 1e-17 of any tail lies beyond.
-fn whole_reach(variance: f64) -> f64 {
-    8.0 + 9.5 * variance.sqrt()
+/// Where the sum of all masses begins, if a value is not too far above the mean: Bennett's inequality, fitted. For variances to 200 at
+/// most 1e-17 of the tail from the value on lies beyond.
+fn whole_top(place: f64, mean: f64, variance: f64) -> Option<f64> {
+    let reach = 8.0 + 9.5 * variance.sqrt();
+    let blocks = ((place.max(mean) + reach) / BLOCK).floor() + 1.0;
+    (place <= mean + reach).then_some(blocks * BLOCK)
 }
 
 /// Sums of all masses; columns: where to begin (a multiple of [`BLOCK`]), l1, l2 <= l1, a sign s and a number m, and 1 if masses below
@@ -239,13 +241,9 @@ impl<const N: usize, const RUNS: usize> Batch<N, RUNS> {
             () if at >= 0.0 => (-1.0, -at, 0.0, at + 1.0),
             () => (1.0, -at, 1.0, -at),
         };
-        let (mean, reach) = (plus - minus, whole_reach(plus + minus));
-        let top = place.max(mean) + reach;
-        if !(plus >= LEAST_RATE && place <= mean + reach && top <= MOST_WHOLE_STEPS) {
-            return None;
-        }
-        let blocks = ((top / BLOCK) as i64 + 1) as f64;
-        let lane = self.whole.push([blocks * BLOCK, plus, minus, sign, split, mirrored]);
+        let top = whole_top(place, plus - minus, plus + minus)
+            .filter(|&top| plus >= LEAST_RATE && top <= MOST_WHOLE_STEPS)?;
+        let lane = self.whole.push([top, plus, minus, sign, split, mirrored]);
         Some(TailMethod::Whole { lane, negative: sign < 0.0 })
     }
 
@@ -413,10 +411,9 @@ mod tests {
         for variance in (-46..=54).map(|i| (f64::from(i) / 10.0).exp()) {
             for share in [0.0, 1e-6, 0.01, 0.2, 0.4, 0.5] {
                 let (plus, minus) = ((1.0 - share) * variance, share * variance);
-                let (law, mean, reach) = (Skellam::unchecked(plus, minus), plus - minus, whole_reach(variance));
-                for part in [0.0, 0.1, 0.3, 0.6, 1.0] {
-                    let place = (mean + part * reach).floor();
-                    let top = place.max(mean) + reach;
+                let (law, mean) = (Skellam::unchecked(plus, minus), plus - minus);
+                for place in [0.0, 1.0, 3.0, 6.0, 9.0].map(|z| (mean + z * (1.0 + variance.sqrt())).floor()) {
+                    let Some(top) = whole_top(place, mean, variance) else { continue };
                     for sign in [1.0, -1.0] {
                         let masses = (0..600).map(|t| place + f64::from(t)).map(|j| (j, law.log_mass(sign * j)));
                         let sum = |from: f64| -> f64 {
