@@ -207,7 +207,8 @@ def test_a_model_that_allows_such_counts_is_not_warned_of(name, inference):
     how = SHORT | how | {"likelihood": "negative_binomial", "n_warmup": 400}
     found = model(1, inference=inference, **how).fit(release).misfit_
     assert found.complaint is None
-    assert 0.3 < found.dispersion < 2
+    # Squares of releases drawn from the fit have long tails: sixty chains here had .26 to .91, .59 on average.
+    assert 0.1 < found.dispersion < 2
 
 
 def test_a_warning_names_rows_and_what_to_do():
