@@ -131,7 +131,7 @@ impl Skellam {
     /// r_j = l1 / (j + 1 + l2 r_(j+1)) as if r_(j+1) were equal to it.
     pub(super) fn near_ratio(&self, j: f64) -> f64 {
         let next = j + 1.0;
-        2.0 * self.plus / (next + (next * next + 4.0 * self.plus * self.minus).sqrt())
+        2.0 * self.plus / (next + radius(next, self.plus, self.minus))
     }
 
     /// `p(k+1) / p(k)` for k >= 0.
@@ -186,13 +186,19 @@ impl Shape for Skellam {
     #[inline]
     fn log_value(&self, k: f64) -> f64 {
         let (k, l1, l2) = if k < 0.0 { (-k, self.minus, self.plus) } else { (k, self.plus, self.minus) };
-        let h = (k * k + 4.0 * l1 * l2).sqrt();
+        let h = radius(k, l1, l2);
         if h < EXPANSION_FROM {
             return log_poisson(k, l1, k - l1) - l2 + log_series(k, l1 * l2);
         }
         let [excess, minus_excess] = excesses(k, l1, l2, h);
         log_correction(k, h) - deviance(excess, l1) - deviance(minus_excess, l2) - 0.5 * (2.0 * PI * h).ln()
     }
+}
+
+/// h = P + M.
+#[inline(always)]
+pub(super) fn radius(k: f64, l1: f64, l2: f64) -> f64 {
+    (k * k + 4.0 * l1 * l2).sqrt()
 }
 
 /// P - l1 and M - l2.

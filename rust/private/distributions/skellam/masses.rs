@@ -2,7 +2,7 @@
 //!
 //! Each lane has operations of its own, so a mass has the same bits alone and among others, at every level.
 
-use super::law::{Skellam, excesses};
+use super::law::{Skellam, excesses, radius};
 use crate::distributions::Distribution;
 use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::elementary;
@@ -12,8 +12,8 @@ use crate::numeric::special::{HALF_LOG_TWO_PI, lane_deviance, stirling_error};
 use std::f64::consts::PI;
 use std::sync::LazyLock;
 
-/// Rates for which nothing leaves the range of a double on the way.
-const LEAST_RATE: f64 = 1e-150;
+/// Rates from here on are served: nothing leaves the range of a double on the way.
+const LEAST_SERVED: f64 = 1e-150;
 
 /// Columns of `N` lanes, of which `len` are taken.
 pub(super) struct ColumnLanes<const COLUMNS: usize, const N: usize> {
@@ -40,6 +40,16 @@ impl<const COLUMNS: usize, const N: usize> ColumnLanes<COLUMNS, N> {
         let (groups, _) = self.columns[column].as_chunks::<LANES>();
         groups[group]
     }
+
+    /// The columns of each eight lanes that are taken, and their places in a result.
+    #[inline(always)]
+    fn groups<'a>(
+        &'a self,
+        out: &'a mut [f64; N],
+    ) -> impl Iterator<Item = ([[f64; LANES]; COLUMNS], &'a mut [f64; LANES])> {
+        let groups = out.as_chunks_mut::<LANES>().0.iter_mut().take(self.len.div_ceil(LANES)).enumerate();
+        groups.map(|(group, out)| (std::array::from_fn(|column| self.group(column, group)), out))
+    }
 }
 
 /// k >= 0, l1 and l2 of laws whose masses are wanted, and where each goes.
@@ -64,9 +74,7 @@ impl<const N: usize> FloatWork for Series<'_, N> {
 
     #[inline(always)]
     fn run<F: Floats>(self, floats: F) {
-        let (groups, _) = self.1.as_chunks_mut::<LANES>();
-        for (group, logs) in groups.iter_mut().take(self.0.len.div_ceil(LANES)).enumerate() {
-            let [k, plus, minus] = std::array::from_fn(|column| self.0.group(column, group));
+        for ([k, plus, minus], logs) in self.0.groups(self.1) {
             let mut rest = [0.0; LANES];
             floats
                 .store(series(floats, floats.load(&k), floats.mul(floats.load(&plus), floats.load(&minus))), &mut rest);
@@ -111,24 +119,17 @@ impl<const N: usize> FloatWork for Expansion<'_, N> {
 
     #[inline(always)]
     fn run<F: Floats>(self, floats: F) {
-        let (groups, _) = self.1.as_chunks_mut::<LANES>();
-        for (group, logs) in groups.iter_mut().take(self.0.len.div_ceil(LANES)).enumerate() {
-            let [k, plus, minus] = std::array::from_fn(|column| self.0.group(column, group));
-            let mut radius = [1.0; LANES];
+        for ([k, plus, minus], logs) in self.0.groups(self.1) {
+            let mut h = [1.0; LANES];
             for i in 0..LANES {
-                radius[i] = radius_of(k[i], plus[i], minus[i]);
+                h[i] = radius(k[i], plus[i], minus[i]);
             }
-            floats.store(log_corrections(floats, floats.load(&k), floats.load(&radius)), logs);
+            floats.store(log_corrections(floats, floats.load(&k), floats.load(&h)), logs);
             for i in 0..LANES {
-                logs[i] = expansion([k[i], plus[i], minus[i]], radius[i], logs[i]);
+                logs[i] = expansion([k[i], plus[i], minus[i]], h[i], logs[i]);
             }
         }
     }
-}
-
-#[inline(always)]
-fn radius_of(k: f64, l1: f64, l2: f64) -> f64 {
-    (k * k + 4.0 * l1 * l2).sqrt()
 }
 
 #[inline(always)]
@@ -143,7 +144,7 @@ pub(super) fn log_masses<const N: usize>(level: Level, laws: &[(Skellam, f64)], 
     let [mut small, mut large] = std::array::from_fn(|_| Asked { lanes: ColumnLanes::<3, N>::new(), places: [0; N] });
     for (i, ((law, k), out)) in laws.iter().zip(&mut *out).enumerate() {
         let [plus, minus] = if *k < 0.0 { law.mirrored().rates() } else { law.rates() };
-        if !(plus.min(minus) >= LEAST_RATE) {
+        if !(plus.min(minus) >= LEAST_SERVED) {
             *out = law.log_mass(*k);
             continue;
         }
@@ -160,7 +161,7 @@ pub(super) fn log_masses<const N: usize>(level: Level, laws: &[(Skellam, f64)], 
     if large.lanes.len == 1 {
         // Alone, as in a search for a quantile: the same operations for one lane.
         let [k, plus, minus] = std::array::from_fn(|column| large.lanes.group(column, 0)[0]);
-        let h = radius_of(k, plus, minus);
+        let h = radius(k, plus, minus);
         logs[0] = expansion([k, plus, minus], h, log_correction(k, h));
     } else {
         float_work(level, Expansion(&large.lanes, &mut logs));

@@ -14,7 +14,7 @@
 //! How far above: p(k+t) / p(k) <= exp(-t^2 / (2 (v + t/3))) at or above the mode, v the variance (Bernstein); and with a = -ln r(k)
 //! <= exp(-a t - t^2 / (2 (h(k) + t/3))), for the slope of -ln r(j) is 1/h(j) or so and h grows slower than j. Here e^-42.
 
-use super::law::Skellam;
+use super::law::{Skellam, radius};
 use super::masses::{ColumnLanes, exponentials, log_masses};
 use crate::distributions::sums::Shape;
 use crate::distributions::{Function, LARGEST, Tail};
@@ -169,16 +169,10 @@ enum TailMethod {
     },
 }
 
-/// `sqrt(k^2 + 4 l1 l2)`.
-fn radius(law: &Skellam, k: f64) -> f64 {
-    let [plus, minus] = law.rates();
-    (k * k + 4.0 * plus * minus).sqrt()
-}
-
 /// Steps above k >= mode after which masses are negligible beside p(k).
 fn reach(law: &Skellam, k: f64) -> f64 {
     let [plus, minus] = law.rates();
-    let (variance, h) = (plus + minus, radius(law, k));
+    let (variance, h) = (plus + minus, radius(k, plus, minus));
     let most = 14.0 + (196.0 + 84.0 * variance).sqrt();
     let ratio = if k >= 0.0 { 2.0 * plus / (k + h) } else { (h - k) / (2.0 * minus) };
     let slope = (-ratio.ln()).max(0.0);
@@ -189,7 +183,7 @@ fn reach(law: &Skellam, k: f64) -> f64 {
 /// `p(k+1) / p(k)` for k >= 0: by the recurrence where it forgets soon, for each step multiplies an error by (h-k) / (h+k) or less.
 fn ratio(law: &Skellam, k: f64) -> f64 {
     let [plus, minus] = law.rates();
-    let sum = radius(law, k) + k;
+    let sum = radius(k, plus, minus) + k;
     let steps = (FORGOTTEN / (sum * sum / (4.0 * plus * minus)).ln()).ceil();
     if !((1.0..=CHEAP_STEPS).contains(&steps) && k + CHEAP_STEPS < LARGEST) {
         return law.ratio(k, 1.0);
@@ -259,7 +253,7 @@ impl<const N: usize, const RUNS: usize> Batch<N, RUNS> {
             return None;
         }
         let above = (top > start).then(|| {
-            let forgotten = 2.0 * (radius(law, top) - radius(law, start)) >= FORGOTTEN;
+            let forgotten = 2.0 * (radius(top, plus, minus) - radius(start, plus, minus)) >= FORGOTTEN;
             let first = if forgotten { law.near_ratio(top) } else { ratio(law, top) };
             self.runs.push([start, top - start, first, plus, minus])
         });
