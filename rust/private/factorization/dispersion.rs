@@ -244,11 +244,8 @@ impl Dispersion {
                     for (row, (rates, counts)) in (row..).step_by(together).zip(some) {
                         let place = address.first_row + row as u64;
                         let words = RowWords::new(level, address.key, MULTIPLIERS, address.iteration, place);
-                        let own = (cols, (row..).map(|row| self.in_row(row)));
-                        let draws = dense.draw(level, counts, own, common(), words);
-                        for (row, (draws, rates)) in (row..).zip(draws.chunks(cols).zip(rates.chunks_mut(cols))) {
-                            at_level!(level, divided(draws, self.in_row(row), table.row(row).codes, rates));
-                        }
+                        let laws = (row..row + counts.len() / cols).map(|row| (table.row(row).codes, self.in_row(row)));
+                        dense.draw_rows(level, (cols, counts, rates), laws, common(), words);
                     }
                     counts.fill(0);
                 }
@@ -279,15 +276,16 @@ struct MultiplierScratch {
 }
 
 impl MultiplierScratch {
-    /// Draws gamma variables of rate one for the cells of some rows, with the table of the law of those of no count if there is one.
-    fn draw<'a>(
+    /// Replaces the rates of some rows, of these codes and shapes, by multipliers, with the table of the law of those of no count if
+    /// there is one.
+    fn draw_rows<'a>(
         &mut self,
         level: Level,
-        counts: &[u32],
-        (cols, rows): (usize, impl Iterator<Item = RowShapes<'a>>),
+        (cols, counts, rates): (usize, &[u32], &mut [f64]),
+        laws: impl Iterator<Item = (&'a [i8], RowShapes<'a>)> + Clone,
         common: Option<(f64, &gamma::ShapeTable)>,
         mut words: RowWords,
-    ) -> &[f64] {
+    ) {
         let Self { places, shapes, draws, others } = self;
         [&mut *shapes, &mut *draws, &mut *others].into_iter().for_each(|of_cells| of_cells.resize(counts.len(), 0.0));
         places.resize(counts.len(), 0);
@@ -297,14 +295,16 @@ impl MultiplierScratch {
             table.draw_many(level, &mut words, draws);
             places[..number].iter().zip(&*others).for_each(|(&place, &draw)| draws[place as usize] = draw);
         } else {
-            for ((counts, shapes), own) in counts.chunks(cols).zip(shapes.chunks_mut(cols)).zip(rows) {
+            for ((counts, shapes), (_, own)) in counts.chunks(cols).zip(shapes.chunks_mut(cols)).zip(laws.clone()) {
                 for ((column, &count), shape) in counts.iter().enumerate().zip(shapes) {
                     *shape = own.at(column) + f64::from(count);
                 }
             }
             gamma::draw_many(level, shapes, &mut words, draws);
         }
-        draws
+        for ((draws, rates), (codes, own)) in draws.chunks(cols).zip(rates.chunks_mut(cols)).zip(laws) {
+            at_level!(level, divided(draws, own, codes, rates));
+        }
     }
 }
 
@@ -515,12 +515,9 @@ mod tests {
             let mut found = rates.clone();
             let common = dispersion.shapes().first().filter(|_| number == 1).and_then(|r| gamma::ShapeTable::new(*r));
             let words = RowWords::new(level(), [3, 5], MULTIPLIERS, 1, 0);
-            let own = (cols, (0..rows).map(|row| dispersion.in_row(row)));
-            let mut scratch = MultiplierScratch::default();
-            let draws = scratch.draw(level(), &counts, own, common.as_ref().map(|table| (r, table)), words);
-            for (row, (draws, rates)) in draws.chunks(cols).zip(found.chunks_mut(cols)).enumerate() {
-                divided(draws, dispersion.in_row(row), table.row(row).codes, rates);
-            }
+            let laws = (0..rows).map(|row| (table.row(row).codes, dispersion.in_row(row)));
+            let common = common.as_ref().map(|table| (r, table));
+            MultiplierScratch::default().draw_rows(level(), (cols, &counts, &mut found), laws, common, words);
             for count in [0, 2] {
                 let own = (0..cells).filter(|&cell| counts[cell] == count && held_out[cell] == 0);
                 let draws: Vec<f64> = own.map(|cell| found[cell] * (r + rates[cell])).collect();
