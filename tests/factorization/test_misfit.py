@@ -205,10 +205,10 @@ def test_a_model_that_allows_such_counts_is_not_warned_of(name, inference):
     model, shape, how = MODELS[name]
     release = privatize(dispersed(shape), epsilon=1.0, insecure_seed=2)
     how = SHORT | how | {"likelihood": "negative_binomial", "n_warmup": 400}
-    found = model(1, inference=inference, **how).fit(release).misfit_
-    assert found.complaint is None
-    # Squares of releases drawn from the fit have long tails: sixty chains here had .26 to .91, .59 on average.
-    assert 0.1 < found.dispersion < 2
+    found = [model(1, inference=inference, **how | {"random_state": seed}).fit(release).misfit_ for seed in range(1, 5)]
+    assert [each.complaint for each in found] == [None] * 4
+    # Squares of releases drawn from a fit have long tails: one of sixty chains had .26, and .59 was the mean.
+    assert 0.3 < np.mean([each.dispersion for each in found]) < 2
 
 
 def test_a_warning_names_rows_and_what_to_do():
