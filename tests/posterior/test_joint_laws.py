@@ -309,6 +309,7 @@ def released(values, law=None):
         ({("z",): released([1, 2])}, ValueError, "'z'"),
         ({("a",): released([1, 2, 3])}, ValueError, "an axis for each column"),
         ({("a", "a"): released([[1, 2], [3, 4]])}, ValueError, "an axis for each column"),
+        ({("a", "b"): released([[1, 2], [float("nan"), 4]])}, ValueError, r"finite numbers, got nan at index \(1, 0\)"),
         ({("a",): released([1, 2], noise.GeometricNoise(0.5, 0, 9))}, ValueError, "not clipped"),
         ({("a",): released([1, 2], noise.GeometricNoise([0.5, 0.6]))}, ValueError, "one variance"),
         ({("a",): released([1, 1], noise.RandomizedResponseNoise(0.25))}, ValueError, "geometric, Laplace or"),

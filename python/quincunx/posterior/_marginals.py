@@ -117,7 +117,7 @@ def _marginal(net: DiscreteBayesNet, names: Nodes, release: Release) -> NoisyMar
         net.family(name)
     places = [net._columns[name] for name in names]
     shape = tuple(net._sizes[name] for name in names)
-    values = np.asarray(release.values, dtype=np.float64)
+    values = _check.reals(release.values, f"marginals[{names}]")
     if len(set(places)) < len(places) or values.shape != shape:
         raise ValueError(f"`marginals[{names}]` must have an axis for each column, {shape}, got {values.shape}")
     variance = _variance(release.noise)
