@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import SupportsFloat, TypeAlias, TypeVar
+from typing import Any, SupportsFloat, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -169,15 +169,29 @@ def counts(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[
     return laid_out(array, np.int64)
 
 
+def narrow_counts(value: object, name: str, *, minimum: int | None = 0) -> Array:
+    """Return whole numbers as `counts` does, but arrays of at most 32 bits in the signed integers that hold them."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.itemsize < 8 and value.size:
+        array = unmasked(value, name, kept=True)
+        if minimum is None or array.min() >= minimum:
+            return laid_out(array, np.promote_types(array.dtype, np.int8).type)
+    return counts(value, name, minimum=minimum)
+
+
+def smallest_integers(low: int, high: int) -> type[np.signedinteger[Any]]:
+    """Return the smallest signed integers of NumPy that hold two whole numbers of 64 bits."""
+    return next(kind for kind in _SIGNED if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
+
+
 def laid_out(array: Array, kind: type[Scalar]) -> npt.NDArray[Scalar]:
     """Return an array of a kind as the core reads it: C-contiguous and aligned, a copy only where one is needed."""
     found: npt.NDArray[Scalar] = np.asarray(array, dtype=kind, order="C")
     return found if found.flags.aligned else found.copy()
 
 
-def unmasked(value: object, name: str) -> Array:
+def unmasked(value: object, name: str, *, kept: bool = False) -> Array:
     """Return an array, unless cells of it are masked: `numpy.asarray` would show what is under the mask."""
-    fits(value, name)
+    fits(value, name, kept=kept)
     parts = value if isinstance(value, (list, tuple)) else (value,)
     for part in parts:
         if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
@@ -259,22 +273,28 @@ def interval(value: object, name: str) -> float | None:
     return None if value is None else min(nonnegative(value, name), _LONGEST_INTERVAL)
 
 
-def fits(value: object, name: str) -> None:
-    """Refuse what a copy has no memory for: views, ranges and claimed lengths can be of any size."""
+def fits(value: object, name: str, *, kept: bool = False) -> None:
+    """Refuse what a copy has no memory for: views, ranges and claimed lengths can be of any size.
+
+    The copy is of 64 bits a number, or `kept` in the array's own.
+    """
     if isinstance(value, range):
         try:
             room(49 * len(value), f"an array of `{name}`")  # NumPy makes a list of it on the way
         except OverflowError:
             room(2**70, f"an array of `{name}`")
     elif isinstance(value, np.ndarray) and value.size > 1 << 24:
-        copied = not (value.dtype.itemsize == 8 and value.flags.c_contiguous)
-        room(value.size * (9 if copied else 1), f"a copy of `{name}`")
+        width = value.dtype.itemsize if kept else 8
+        copied = not (value.dtype.itemsize == width and value.flags.c_contiguous)
+        room(value.size * (1 + width if copied else 1), f"a copy of `{name}`")
     elif not isinstance(value, (list, tuple, str, bytes, np.ndarray)):
         claimed = 0
         with contextlib.suppress(Exception):  # whoever reads it says what is wrong with it
             claimed = operator.length_hint(value)
         room(8 * claimed, f"a list of `{name}`")  # which is asked for before the first of them is
 
+
+_SIGNED = (np.int8, np.int16, np.int32, np.int64)
 
 # Bytes that are taken without asking the system.
 _SMALL = 1 << 20

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +18,7 @@ import pytest
 from tests.saved import reread
 
 from quincunx.errors import TooLargeError
+from quincunx.factorization import PoissonFactorization, _data
 from quincunx.privacy import (
     DiscreteGaussianMechanism,
     GaussianMechanism,
@@ -31,6 +33,7 @@ from quincunx.privacy import (
     Release,
     SubsetSelection,
     UnaryEncoding,
+    _release,
     privatize,
 )
 from quincunx.privacy._files import privatize_file, read_table
@@ -71,6 +74,78 @@ def test_a_release_is_an_array_where_one_is_expected():
         release.values[0, 0] = 5
     with pytest.raises(TypeError, match="`guarantee`"):
         Release([1], 0.5)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", ">i2", "u2", "i4", "u4", "i8", "u8"])
+@pytest.mark.parametrize(
+    "release",
+    [
+        lambda x, seed: privatize(x, epsilon=0.5, insecure_seed=seed),
+        lambda x, seed: privatize(np.ma.array(x, mask=x > 125), epsilon=0.5, insecure_seed=seed),
+        lambda x, seed: privatize(x, epsilon=2.0, record_bound=90, insecure_seed=seed),
+        lambda x, seed: privatize(x, epsilon=np.full(5, 0.5), insecure_seed=seed),
+        lambda x, seed: GeometricMechanism(0.5, n=1, lower=3, upper=120).release(x, insecure_seed=seed),
+        lambda x, seed: DiscreteGaussianMechanism(1.0, 1e-6, sensitivity=1).release(x, insecure_seed=seed),
+    ],
+    ids=["counts", "masked", "records", "levels", "geometric", "gaussian"],
+)
+def test_what_is_released_does_not_depend_on_the_integers_that_hold_the_counts(release, dtype, monkeypatch):
+    monkeypatch.setattr("quincunx.privacy._release.PIECE", 7)  # the 40 numbers are several pieces
+    for top in (4, 126):  # with noise, what is near 126 needs more than a byte
+        counts = np.minimum(np.arange(40).reshape(8, 5) * 4, top)
+        for seed in range(3):
+            found, wide = release(counts.astype(dtype), seed), release(counts, seed)
+            assert (np.ma.getmaskarray(found.values) == np.ma.getmaskarray(wide.values)).all()
+            assert (np.asarray(found.values) == np.asarray(wide.values)).all()
+            assert (found.guarantee, found.about, wide.values.dtype) == (wide.guarantee, wide.about, np.int64)
+            least = np.promote_types(dtype, "i1") if np.dtype(dtype).itemsize < 8 else np.dtype("i8")
+            assert found.values.dtype.kind == "i"
+            assert found.values.itemsize >= least.itemsize
+            fit = np.iinfo(least).min <= wide.values.min() and wide.values.max() <= np.iinfo(least).max
+            if fit and np.ndim(wide.alpha) == 0:  # the levels of cells take eight bytes each anyway
+                assert found.values.dtype == least.newbyteorder("=")
+            assert reread(found) == found
+
+
+def test_pieces_of_a_release_have_noise_of_their_own(monkeypatch):
+    monkeypatch.setattr("quincunx.privacy._release.PIECE", 1000)
+    for seed in (None, 3):
+        for dtype in (np.int8, np.int64):
+            noise = privatize(np.zeros(4000, dtype=dtype), epsilon=0.5, insecure_seed=seed).values.reshape(4, 1000)
+            # Two-sided geometric noise of this level is equal with probability .17.
+            assert all(0.09 < (noise[i] == noise[j]).mean() < 0.25 for i in range(4) for j in range(i))
+
+
+def test_a_byte_a_count_stays_a_byte_through_release_and_fit(tmp_path):
+    counts = np.zeros((300, 10_000), dtype=np.int8)
+    tracemalloc.start()
+    release = privatize(counts, epsilon=4.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # The noisy counts, and a piece of them in eight bytes before and after noise.
+    assert peak < counts.size + 16.5 * _release.PIECE
+    model = PoissonFactorization(2, n_warmup=1, n_draws=1).fit(release)
+    data = model._posterior.problem.data
+    assert np.shares_memory(data.values, release.values)
+    assert data.counts.nbytes < 1.1 * counts.size
+    # What somebody could still change is copied; so is what is wider than it needs to be.
+    np.save(tmp_path / "counts.npy", release.values)
+    for given, shared in [
+        (np.load(tmp_path / "counts.npy", mmap_mode="r"), True),
+        (release.values.copy(), False),
+        (release.values.astype(np.int64), False),
+        (readonly(release.values.copy()), False),
+    ]:
+        held = _data.as_data(given, np.array(0.5), None, noise="geometric", non_integer="raise").values
+        assert held.dtype == np.int8
+        assert np.shares_memory(held, given) == shared
+
+
+def readonly(array):
+    """A view that cannot be written, of an array that can."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def test_what_is_no_release_is_refused(tmp_path):

@@ -16,9 +16,6 @@ from quincunx.privacy import Release
 from quincunx.privacy._law import refuse_unknown
 from quincunx.privacy.noise import GeometricNoise
 
-_WIDTHS = (np.int8, np.int16, np.int32, np.int64)
-
-
 #: What a model is fitted to: a Release, an array or what is like one, a data frame, a sparse array, a graph.
 Counts: TypeAlias = Any
 #: Ratios of noise, or a mask of cells.
@@ -104,7 +101,7 @@ def unpack(released: Counts, alpha: Given, mask: Given, noise: str) -> tuple[Cou
             # What is at least zero is left as it is by a lower bound that is not above.
             refuse_unknown(law, "this model", ("alpha", "exponent", *(["lower"] if (law.lower or 0) <= 0 else [])))
         released, alpha = released.values, released.alpha
-    _check.fits(released, "released")
+    _check.fits(released, "released", kept=True)
     if isinstance(released, np.ma.MaskedArray):
         own = np.ma.getmaskarray(released)
         mask = own if mask is None else own | _mask(mask, released.shape)
@@ -193,9 +190,14 @@ def _refuse_negative(whole: Array, alpha: Floats, noise: str) -> None:
 
 
 def _compact(whole: Array) -> Array:
-    """Return a copy in the smallest integers that hold all values."""
+    """Return values in the smallest integers that hold all of them; a copy unless nobody can change them."""
     low, high = (int(whole.min()), int(whole.max())) if whole.size else (0, 0)
-    for width in _WIDTHS:
-        if np.iinfo(width).min <= low and high <= np.iinfo(width).max:
-            break
-    return whole.astype(width, order="C")
+    return whole.astype(_check.smallest_integers(low, high), order="C", copy=not _frozen(whole))
+
+
+def _frozen(array: Array) -> bool:
+    """Say whether an array, and what it is a view of, is read-only, as the values of a release are."""
+    base: object = array
+    while isinstance(base, np.ndarray) and not base.flags.writeable:
+        base = base.base
+    return not isinstance(base, np.ndarray)

@@ -21,7 +21,7 @@ from quincunx.privacy._law import Accuracy, WholeNoise, whole_bounds
 from quincunx.privacy._mechanism import Mechanism, mechanism_doc
 from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
-from quincunx.privacy._release import Release, seed_words
+from quincunx.privacy._release import Release, with_noise
 
 #: Of discrete Gaussian noise, whose masses are summed one by one to twelve deviations: 1.6 million of them.
 LARGEST_VARIANCE = 2.0**34
@@ -334,9 +334,8 @@ class DiscreteGaussianMechanism(Mechanism):
 
         {whole_numbers}
         """
-        numbers = _check.counts(x, "x", minimum=None)
-        noisy = self._sampler.add(numbers.reshape(-1), *self.noise.bounds, seed_words(insecure_seed))
-        return self._published(noisy.reshape(numbers.shape), x, insecure_seed)
+        numbers = _check.narrow_counts(x, "x", minimum=None)
+        return self._published(with_noise(self._sampler, numbers, self.noise.bounds, insecure_seed), x, insecure_seed)
 
     def __repr__(self) -> str:
         bound = "" if self.lower is None else f", lower={self.lower}, upper={self.upper}"

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core, _tables
-from quincunx._types import Floats, Index, Ints
+from quincunx._types import Array, Floats, Index
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Curve, Pair, tanh_level
 from quincunx.privacy._guarantee import guarantee_of
@@ -21,7 +21,7 @@ from quincunx.privacy._law import Accuracy, Noise, WholeNoise, checked_exponent,
 from quincunx.privacy._mechanism import Mechanism, mechanism_doc
 from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
-from quincunx.privacy._release import Release, labelled, marked, seed_words
+from quincunx.privacy._release import Release, labelled, marked, with_noise
 
 
 @lru_cache(maxsize=256)
@@ -286,14 +286,13 @@ class GeometricMechanism(Mechanism):
 
         {whole_numbers}
         """
-        numbers = _check.counts(_tables.array(x, "x"), "x", minimum=None)
+        numbers = _check.narrow_counts(_tables.array(x, "x"), "x", minimum=None)
         return labelled(self._release(numbers, insecure_seed), x)
 
-    def _release(self, numbers: Ints, insecure_seed: int | None) -> Release:
-        words = seed_words(insecure_seed)
-        noisy = self._sampler.add(numbers.reshape(-1), *self.noise.bounds, words)
+    def _release(self, numbers: Array, insecure_seed: int | None) -> Release:
+        noisy = with_noise(self._sampler, numbers, self.noise.bounds, insecure_seed)
         guarantee, about = marked(self.guarantee, insecure_seed), {"n": self.n}
-        return Release(noisy.reshape(numbers.shape), guarantee, noise=self.noise, about=about, _owned=True)
+        return Release(noisy, guarantee, noise=self.noise, about=about, _owned=True)
 
     def __repr__(self) -> str:
         bounds = "" if self.lower is None and self.upper is None else f", lower={self.lower}, upper={self.upper}"

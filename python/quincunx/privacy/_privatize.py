@@ -66,8 +66,10 @@ def privatize(
     Returns
     -------
     Release
-        With int64 values, negative ones among them, the ratio `alpha` actually used, the guarantee, and `protects`,
-        which says what it is about. A masked array has a masked release.
+        With whole values, negative ones among them, the ratio `alpha` actually used, the guarantee, and `protects`,
+        which says what it is about. Values are int64; those of an array of smaller integers are of its kind, or of the
+        next larger one that holds all that is released, so that 10^9 counts of a byte are released in a byte each. A
+        masked array has a masked release.
 
     Raises
     ------
@@ -117,7 +119,7 @@ def _privatize(
     mask = None
     if isinstance(counts, np.ma.MaskedArray) and np.ma.is_masked(counts):
         mask, counts = np.ma.getmaskarray(counts), counts.filled(0)
-    numbers = _check.counts(counts, "counts")
+    numbers = _check.narrow_counts(counts, "counts")
     _check.fits(epsilon, "epsilon")
     if type(epsilon) is not float and np.ndim(epsilon):
         if record_bound is not None:
@@ -134,7 +136,8 @@ def _privatize(
         if numbers.ndim == 0:
             raise ValueError("`counts` must have a first axis, of records, where `record_bound` is given; got a number")
         mechanism = GeometricMechanism(_check.real(epsilon, "epsilon"), n=record_distance(numbers, bound))
-        release = mechanism._release(clip_records(numbers, bound), insecure_seed)
+        clipped = clip_records(numbers.astype(np.int64, copy=False), bound).astype(numbers.dtype, copy=False)
+        release = mechanism._release(clipped, insecure_seed)
         # The noise protects every change of n in sum, and so whatever a clipped record is replaced by.
         (part,) = release.guarantee.parts
         privacy_map = Declared(part.curve, ReplaceOne(), f"each clipped to a sum of at most {bound}", whole=True)
@@ -144,7 +147,7 @@ def _privatize(
     return release if mask is None else release.masked(mask)
 
 
-def _each(numbers: Ints, epsilon: Floats, n: int, insecure_seed: int | None) -> Release:
+def _each(numbers: Array, epsilon: Floats, n: int, insecure_seed: int | None) -> Release:
     """Release counts with a ratio for each: an L1 distance of n costs at most n times the largest decay."""
     levels = _check.reals(epsilon, "epsilon")
     try:
@@ -153,6 +156,7 @@ def _each(numbers: Ints, epsilon: Floats, n: int, insecure_seed: int | None) -> 
         raise ValueError(f"`epsilon` must have a shape that fits {numbers.shape}, got {levels.shape}") from None
     if not levels.size:
         raise ValueError(f"`counts` must hold at least one number where `epsilon` is an array, got {numbers.shape}")
+    numbers = numbers.astype(np.int64, copy=False)
     values, alphas = np.empty_like(numbers), np.empty(numbers.shape)
     different = np.unique(levels)
     for place, level in enumerate(different):

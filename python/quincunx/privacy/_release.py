@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _tables
+from quincunx import _check, _core, _tables
 from quincunx._docs import sections
 from quincunx._html import table_html
 from quincunx._tables import Axes
@@ -21,6 +21,8 @@ from quincunx.privacy._law import Noise, from_json, to_json
 
 #: What a release says of its guarantee beside its noise.
 ABOUT = ("n", "record_bound", "sensitivity", "monotonic")
+#: Numbers that get noise at once.
+PIECE = 1 << 20
 
 
 class Guaranteed:
@@ -104,7 +106,8 @@ class Release(Guaranteed):
             raise TypeError(f"`noise` must be a law of quincunx.privacy.noise, got {type(noise).__name__}")
         if not isinstance(_axes, tuple) or not all(isinstance(axis, _tables.Axis) for axis in _axes):
             raise TypeError(f"`_axes` must be a tuple of axes, got {type(_axes).__name__}")
-        _check.fits(values, "values")
+        if not _owned:
+            _check.fits(values, "values", kept=True)
         array = np.asanyarray(values) if _owned else np.array(values, subok=True)  # ours are fresh: no copy
         if isinstance(array, np.ma.MaskedArray):
             array = np.ma.array(array.filled(0), mask=np.ma.getmaskarray(array).copy(), fill_value=0, hard_mask=True)
@@ -402,6 +405,27 @@ def seed_words(insecure_seed: object, *step: int) -> list[int] | None:
         return None
     seed = _check.whole(insecure_seed, "insecure_seed", minimum=0)
     return [int(word) for word in np.random.SeedSequence(seed, spawn_key=step).generate_state(2, np.uint64)]
+
+
+def with_noise(
+    sampler: _core.WholeSampler, numbers: Array, bounds: tuple[int, int], insecure_seed: int | None
+) -> Array:
+    """Return whole numbers with noise, in their own signed integers or the next larger ones that hold all of them.
+
+    Which those are follows from the noisy numbers alone. Pieces have generators of their own, so that numbers of any
+    size take no more memory than they and their noisy ones.
+    """
+    given = numbers.reshape(-1)
+    found = np.empty(numbers.shape, dtype=given.dtype)
+    for step, first in enumerate(range(0, len(given), PIECE)):
+        part = given[first : first + PIECE].astype(np.int64, copy=False)
+        noisy = sampler.add(part, *bounds, seed_words(insecure_seed, *([step] if step else ())))
+        if len(noisy) == len(given) and found.itemsize == 8:
+            return noisy.reshape(numbers.shape)
+        kind = _check.smallest_integers(int(noisy.min()), int(noisy.max()))
+        found = found.astype(np.promote_types(found.dtype, kind), copy=False)
+        found.reshape(-1)[first : first + PIECE] = noisy
+    return found
 
 
 def marked(guarantee: PrivacyGuarantee, insecure_seed: object) -> PrivacyGuarantee:
