@@ -557,6 +557,28 @@ class CubeNoise:
     def __new__(cls, numerator: int, denominator: int, dimension: int) -> CubeNoise: ...
     def add(self, rows: _Ints, insecure_seed: _Seed = None) -> _Ints: ...
 
+_CliqueCells: TypeAlias = tuple[int, int, Array, Array]
+
+@final
+class TableCovariance:
+    def __new__(
+        cls,
+        cliques: list[tuple[_CliqueCells, tuple[int, _CliqueCells] | None, list[_CliqueCells]]],
+        weights: _Floats,
+        total: float,
+    ) -> TableCovariance: ...
+    def times(self, marginals: _Floats, given: _Floats, direction: _Floats) -> _Floats: ...
+    def solve(
+        self,
+        marginals: _Floats,
+        given: _Floats,
+        right: _Floats,
+        diagonal: _Floats,
+        tau: float,
+        share: float,
+        directions: int,
+    ) -> _Floats: ...
+
 @final
 class PackedBits:
     def __new__(cls, data: Array, width: int) -> PackedBits: ...

@@ -64,7 +64,7 @@ mod _core {
     };
     #[pymodule_export]
     use crate::posterior::{
-        CubeNoise, PackedBits, ParameterGrid, ball_normal, choose, count_families, parity_sensitivity,
+        CubeNoise, PackedBits, ParameterGrid, TableCovariance, ball_normal, choose, count_families, parity_sensitivity,
         posterior_epsilon, sample_records, trimmed_dirichlet, trimmed_dirichlet_error, walsh_transform,
     };
     #[pymodule_export]

@@ -6,6 +6,7 @@ use crate::privacy::{Seed, copied, drawn, made, of_values, released};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use quincunx::posterior::ball::BallNormal;
+use quincunx::posterior::covariance::{self, Cells, Clique, Law};
 use quincunx::posterior::grid::{self, Coordinate};
 use quincunx::posterior::infinity::InfinityNoise;
 use quincunx::posterior::records::{self, NoisyTables};
@@ -126,6 +127,64 @@ impl CubeNoise {
     #[pyo3(signature = (rows, insecure_seed=None))]
     fn add<'py>(&self, py: Python<'py>, rows: LentRow<'py, i64>, insecure_seed: Seed) -> PyResult<Row<'py, i64>> {
         released(py, &rows, insecure_seed, |rows, source, monitor| self.0.add(rows, source, monitor))
+    }
+}
+
+/// Cells of a table on their way here: the first of the table, its width, and of each row and place of a clique that of the table.
+type CellParts<'py> = (usize, usize, LentRow<'py, u32>, LentRow<'py, u32>);
+/// A clique: its separator, its parent with the separator in it, and its tables.
+type CliqueParts<'py> = (CellParts<'py>, Option<(usize, CellParts<'py>)>, Vec<CellParts<'py>>);
+
+/// The covariance of the numbers in the cells of tables, under a law on a junction tree.
+#[pyclass(frozen, module = "quincunx._core")]
+pub struct TableCovariance(covariance::TableCovariance);
+
+#[pymethods]
+impl TableCovariance {
+    #[new]
+    fn new(py: Python<'_>, cliques: Vec<CliqueParts<'_>>, weights: LentRow<'_, f64>, total: f64) -> PyResult<Self> {
+        let cells = |(first, width, rows, places): &CellParts<'_>| Cells {
+            first: *first,
+            width: *width,
+            rows: copied(rows),
+            places: copied(places),
+        };
+        let clique = |(separator, parent, tables): &CliqueParts<'_>| Clique {
+            separator: cells(separator),
+            parent: parent.as_ref().map(|(parent, above)| (*parent, cells(above))),
+            tables: tables.iter().map(cells).collect(),
+        };
+        let cliques = cliques.iter().map(clique).collect();
+        covariance::TableCovariance::new(cliques, copied(&weights), total).map(Self).map_err(|error| raise(py, error))
+    }
+
+    fn times<'py>(
+        &self,
+        py: Python<'py>,
+        marginals: LentRow<'py, f64>,
+        given: LentRow<'py, f64>,
+        direction: LentRow<'py, f64>,
+    ) -> PyResult<Row<'py, f64>> {
+        let law = Law { marginals: marginals.as_slice()?, given: given.as_slice()? };
+        let direction = direction.as_slice()?;
+        compute(py, None, |_| self.0.times(law, direction)).map(|found| found.into_pyarray(py))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one function, one crossing")]
+    fn solve<'py>(
+        &self,
+        py: Python<'py>,
+        marginals: LentRow<'py, f64>,
+        given: LentRow<'py, f64>,
+        right: LentRow<'py, f64>,
+        diagonal: LentRow<'py, f64>,
+        tau: f64,
+        share: f64,
+        directions: usize,
+    ) -> PyResult<Row<'py, f64>> {
+        let law = Law { marginals: marginals.as_slice()?, given: given.as_slice()? };
+        let sides = (right.as_slice()?, diagonal.as_slice()?);
+        compute(py, None, |_| self.0.solve(law, sides, tau, (share, directions))).map(|found| found.into_pyarray(py))
     }
 }
 

@@ -10,7 +10,7 @@ lives on the junction tree of their columns. The way there is that of proximal p
     n log sum_x last p(x) exp(sum_r lambda_r(x_r))  -  sum_r <lambda_r, y_r>  +  tau/2 sum_r v_r |lambda_r|^2,
 
 is smooth and strictly convex, and is minimized by Newton's method, whose steps are found by conjugate gradients: its
-Hessian times a direction is the derivative of the marginals along it, two passes over the tree.
+Hessian times a direction is the derivative of the marginals along it, two passes over the tree, in the core.
 
 The nearest law fits the noise too. `fit_law` ends the way before, where an estimate of the squared error to the true
 tables is least: the sum plus the derivative of the expected tables by the noisy ones, without bias for Gaussian noise
@@ -27,12 +27,13 @@ Estimation of the mean of a multivariate normal distribution, Ann. Statist. 9, a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check
+from quincunx import _check, _core
 from quincunx._types import Floats
 from quincunx.posterior._junction_tree import Columns, JunctionTree, Law, axes_beyond
 
@@ -77,8 +78,8 @@ class _Fit:
     def __init__(self, sizes: Sequence[int], tables: Sequence[NoisyMarginal], total: float) -> None:
         self.tables, self.total = tables, float(total)
         self.tree = JunctionTree(sizes, [table.columns for table in tables])
-        _check.room(6 * 8 * self.tree.cells, "the junction tree of these tables")
         self.homes = [self.tree.home(table.columns) for table in tables]
+        _check.room(12 * 8 * self.tree.cells, "the junction tree of these tables")
         ends = np.cumsum([0, *(table.values.size for table in tables)])
         self.places = [slice(*pair) for pair in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
         self.values = self.vector([table.values for table in tables])
@@ -139,9 +140,23 @@ class _Fit:
             x, reached = x + length * direction, found
         return base + x * self.weights, law, expected
 
+    @cached_property
+    def _on_tree(self) -> _core.TableCovariance:
+        """The tables on their tree, as the core has them."""
+        tree, links = self.tree, self.tree.links
+        cliques = []
+        for number, link in enumerate(links):
+            own = zip(self.homes, self.tables, self.places, strict=True)
+            tables = [tree.within(table.columns, link.clique, at.start) for home, table, at in own if home == number]
+            above = None
+            if link.parent is not None:
+                above = link.parent, tree.within(link.separator, links[link.parent].clique)
+            cliques.append((tree.within(link.separator, link.clique), above, tables))
+        return _core.TableCovariance(cliques, self.weights, self.total)
+
     def covariance(self, law: Law, direction: Floats) -> Floats:
         """Return the covariance of the numbers in the cells times a direction, both in deviations of the noise."""
-        return self.sums(law.derivative(self.spread(direction * self.weights))) * self.weights
+        return self._on_tree.times(*_flat(law), direction)
 
     def _solved(self, law: Law, expected: Floats, tau: float, right: Floats, share: float) -> Floats:
         """Return x with ``(covariance + tau) x = right``, to a share of the right, by conjugate gradients.
@@ -149,21 +164,7 @@ class _Fit:
         Before them goes the diagonal: the number in a cell is binomial.
         """
         own = expected * np.maximum(1 - expected / self.total, 0.0) * self.weights**2 + tau
-        found, rest = np.zeros(len(right)), right.copy()
-        direction = rest / own
-        size = float(rest @ direction)
-        enough = share**2 * size
-        for _ in range(DIRECTIONS):
-            if not size > enough:
-                break
-            bent = self.covariance(law, direction) + tau * direction
-            length = size / float(direction @ bent)
-            found += length * direction
-            rest -= length * bent
-            scaled = rest / own
-            before, size = size, float(rest @ scaled)
-            direction = scaled + size / before * direction
-        return found
+        return self._on_tree.solve(*_flat(law), right, own, tau, share, DIRECTIONS)
 
     def start(self) -> Floats:
         """Return the factors of the product of the tables of one column, no cell below the deviation of its noise."""
@@ -199,6 +200,12 @@ class _Fit:
 
     def fitted(self, base: Floats, law: Law, misfit: float) -> Fitted:
         return Fitted(law, dict(zip((table.columns for table in self.tables), self.arrays(base), strict=True)), misfit)
+
+
+def _flat(law: Law) -> tuple[Floats, Floats]:
+    """Return the marginals of the cliques and their laws given separators, clique after clique."""
+    marginals, given = (np.concatenate([table.reshape(-1) for table in part]) for part in (law.marginals, law.given))
+    return marginals, given
 
 
 def fit_law(

@@ -3,9 +3,10 @@
 //! [`grid`] draws exactly from one-parameter posteriors and accounts for them, [`quadrature`] does the accounts of the continuous
 //! laws, [`simplex`] draws trimmed Dirichlet vectors, [`ball`] normals truncated to a ball. [`tables`] counts families of a
 //! network, [`walsh`] transforms the counts, [`infinity`] is the noise of constant law on cubes. [`records`] samples the records that
-//! noisy tables may have counted, with the probabilities they came from.
+//! noisy tables may have counted, with the probabilities they came from; [`covariance`] is for laws fitted to such tables.
 
 pub mod ball;
+pub mod covariance;
 pub mod grid;
 pub mod infinity;
 pub mod quadrature;
