@@ -4,7 +4,7 @@ Census records (Adult, 48842 of them, its 15 columns binned at declared edges to
 of a news portal (Kosarak, 505217 of them, whether each of its 10 most visited pages is in one); made records where
 the files are not there. The error of a marginal is its total variation distance, half the L1 distance of the tables of
 shares; averaged over all marginals of one, two and three columns, and over the repeats: of a tree of pairs (MST), of
-marginals selected round by round (AIM, of all pairs; one repeat), and of independent columns whose one-way tables have
+marginals selected round by round (AIM, of all pairs), and of independent columns whose one-way tables have
 the whole budget; the first and last without noise, too, which is what the shape of the law and the draws leave.
 
     python benches/experiments/posterior_synthetic.py [--quick] [--repeats 5] [--data FOLDER]
@@ -117,14 +117,13 @@ def main() -> None:
                 kinds.insert(1, ("rounds", "aim", None))
             for kind, mechanism, workload in kinds:
                 errors, start = [], time.process_time()
-                times = 1 if mechanism == "aim" else repeats
-                for seed in range(times):
+                for seed in range(repeats):
                     law = synthesize(
                         data, epsilon, delta, domain=domain, mechanism=mechanism, workload=workload, insecure_seed=seed
                     )
                     drawn = law.sample(rng=seed).to_numpy()
                     errors.append([error(data, drawn, sizes, columns) for columns in (1, 2, 3)])
-                seconds = (time.process_time() - start) / times
+                seconds = (time.process_time() - start) / repeats
                 label = "no noise" if epsilon == 1e6 else f"{epsilon:g}" + ("" if delta else ", pure")
                 numbers = " ".join(f"{value:.4f}" for value in np.mean(errors, axis=0))
                 print(f"{label:>16} {kind:>8} {seconds:8.1f}   {numbers}", flush=True)
