@@ -16,6 +16,10 @@ from quincunx import _core
 from quincunx.privacy import (
     AddRemove,
     DataMetric,
+    DiscreteGaussianMechanism,
+    GeometricMechanism,
+    LaplaceMechanism,
+    NoGuarantee,
     PrivacyGuarantee,
     ReplaceOne,
     gaussian_delta,
@@ -362,3 +366,39 @@ def test_a_small_delta_beside_a_failure_is_not_lost():
                 rest = precise_profile(epsilon, Fraction(1, 2))
                 exact = failure + (1 - mpmath.mpf(failure)) * rest
                 assert exact <= both.delta_at(epsilon) <= exact + mpmath.mpf(2) ** -52 * failure + rest * 1e-9
+
+
+@pytest.mark.parametrize("metric", ["l1", "l2", "linf"])  # of Hamming distances there are none between whole ones
+@pytest.mark.parametrize("radius", [0.5, 1, 1.5, 2.5])
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda near: GeometricMechanism(1.0, sensitivity=1, relation=near),
+        lambda near: DiscreteGaussianMechanism(variance=4.0, sensitivity=1, relation=near),
+        lambda near: LaplaceMechanism(1.0, sensitivity=1.0, relation=near),
+    ],
+    ids=["geometric", "discrete-gaussian", "laplace"],
+)
+def test_what_was_said_within_a_radius_costs_each_step_beyond_it(mechanism, metric, radius):
+    """Whole numbers are released; the data may be real ones, and `floor(data / radius)` what was asked of them."""
+    near = DataMetric(metric, radius)
+    stated = mechanism(near).guarantee
+    for distance in (0.3, 0.9, 1.0, 1.9, 2.0, 2.9, 3.0, 4.7):
+        steps = math.ceil(Fraction(distance) / Fraction(radius))
+        for guarantee in (stated, PrivacyGuarantee(1.0, relation=near) & stated):
+            try:
+                far = guarantee.at(distance)
+            except NoGuarantee:  # of whole data no chain of such steps may be there
+                continue
+            # Each step may turn the answer by as much as the first one did.
+            if stated.delta == 0 and steps > 1:
+                assert far.epsilon >= steps * stated.epsilon * (1 - 1e-12)
+            assert far.epsilon >= guarantee.epsilon * (1 - 1e-12) or distance < radius
+            assert far.epsilon >= stated.epsilon * (1 - 1e-12)
+
+
+def test_a_loss_is_infinite_where_any_of_several_is():
+    thrice = PrivacyGuarantee.of_outcomes([Fraction(1, 4), Fraction(3, 4), 0], [0, Fraction(3, 4), Fraction(1, 4)], 0.3)
+    for copies in (1, 2, 3, 10, 50):
+        exact = 1 - 0.75**copies
+        assert exact * (1 - 1e-15) <= (copies * thrice).delta_at(0.0) <= exact * (1 + 1e-10)

@@ -473,7 +473,9 @@ class PrivacyGuarantee(Composition):
         if far == self.relation.radius:
             return self
         about = relation
-        if isinstance(about, DataMetric) and any(part.privacy_map.whole for part in self.parts):
+        # Noise on the data themselves says that they are whole numbers; noise on what was made of them does not.
+        maps = [part.privacy_map for part in self.parts]
+        if isinstance(about, DataMetric) and any(each.whole and not isinstance(each, Declared) for each in maps):
             about = replace(about, integers=True)
         parts = (part.moved(about) for part in self.parts)
         return PrivacyGuarantee.of_parts(parts, relation=relation, numerics=self.numerics)

@@ -78,7 +78,8 @@ class Shift:
 class Declared:
     """A curve that was said to hold for the neighbors of a relation, by the user or by a rule of this package.
 
-    `words` is what was said, for `PrivacyGuarantee.protects` to repeat. Nothing is known of other neighbors but that
+    `words` is what was said, for `PrivacyGuarantee.protects` to repeat; `whole`: what is released are whole numbers.
+    Nothing is known of other neighbors but that
     those nearer are fewer, and that those farther are joined by a chain of steps, where they are. Only one record that
     comes or goes fixes a direction: for every other relation a curve that bounds both is kept, also for fewer records.
     """
@@ -101,7 +102,7 @@ class Declared:
             return self.curve, self.copies
         if isinstance(near, DataMetric) and isinstance(relation, DataMetric):
             comparable = near.metric == relation.metric
-            near = replace(near, integers=near.integers or relation.integers or self.whole)
+            near = replace(near, integers=near.integers or relation.integers)
         else:
             comparable = type(near) is type(relation)
         if not comparable:
@@ -109,6 +110,10 @@ class Declared:
         if relation.radius <= near.radius:
             return self.curve, self.copies
         steps = near.chain(relation.radius)
+        if isinstance(near, DataMetric) and self.whole:
+            # What is released is whole; what the distance is between may be or not: the longer chain, if there is one.
+            whole = near.chain(relation.radius, integers=True)
+            steps = None if steps is None or whole is None else max(steps, whole)
         if steps is None:
             raise NoGuarantee(f"stated within {near.radius}; nothing is known at {relation.radius:g}")
         # Several copies and one step each: the rule of the group is one for each copy.

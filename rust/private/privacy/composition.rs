@@ -100,7 +100,7 @@ impl LossGrid {
             step: self.step,
             masses,
             // Products that vanish below the smallest double are covered by the last term.
-            infinite: self.infinite + other.infinite + 1e-300,
+            infinite: either(self.infinite, other.infinite) + 1e-300,
             slack: self.slack + other.slack + 2.0 * ULP * (far(self) + far(other)),
             error: self.error + other.error + a.masses.len() as f64 + 2.0,
         };
@@ -341,6 +341,11 @@ impl Losses {
     }
 }
 
+/// The probability that either of two independent losses is infinite, rounded up.
+fn either(a: f64, b: f64) -> f64 {
+    (a + b - a * b) * (1.0 + 4.0 * ULP)
+}
+
 /// All sums of losses.
 fn enumerated(laws: &[LossLaw]) -> LossLaw {
     let mut total = LossLaw { atoms: vec![(0.0, 1.0)], ..LossLaw::default() };
@@ -350,7 +355,7 @@ fn enumerated(laws: &[LossLaw]) -> LossLaw {
         let (_, far) = ends(law);
         total = LossLaw {
             atoms: sums.collect(),
-            infinite: total.infinite + law.infinite,
+            infinite: either(total.infinite, law.infinite),
             slack: total.slack + law.slack + 4.0 * ULP * far.abs().max(ends(law).0.abs()),
         };
     }
