@@ -176,3 +176,20 @@ def test_planted_communities_are_found_and_new_actors_join_them(directed):
     np.testing.assert_array_equal(scaled.labels_, labels)
     with pytest.raises(ValueError, match="30 features"):
         model.predict(new[:, :5])
+
+
+@pytest.mark.parametrize("name", ["mask", "alpha"])
+def test_tables_of_cells_with_other_labels_are_refused(name):
+    counts = pd.DataFrame(np.arange(20).reshape(4, 5), columns=list("abcde"))
+    kind = bool if name == "mask" else float
+    table = pd.DataFrame(np.zeros((4, 5), dtype=kind), columns=list("abcde"))
+    table["e"] = True if name == "mask" else 0.5
+    model = PoissonFactorization(2, n_warmup=2, n_draws=2, random_state=0)
+    held = model.fit(counts, **{name: table})._posterior.problem.data
+    assert (held.held_out if name == "mask" else held.alpha)[0].tolist() == table.iloc[0].tolist()
+    model.fit(counts, **{name: table.to_numpy()})
+    for released in (counts, privatize(counts, epsilon=1.0)):
+        if name == "alpha" and released is not counts:
+            continue  # a release knows its own
+        with pytest.raises(ValueError, match=f"`{name}` must have the labels of `released`, in their order: axis 1"):
+            model.fit(released, **{name: table[list("edcba")]})

@@ -3,6 +3,7 @@
 import io
 import itertools
 
+import networkx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -176,3 +177,10 @@ def test_bad_bounds_are_refused_by_name():
         privatize([[1]], epsilon=1.0, n=2, record_bound=3)
     with pytest.raises(ValueError, match="`counts` must have a first axis"):
         privatize(1, epsilon=1.0, record_bound=3)
+
+
+def test_a_row_of_an_undirected_network_is_no_record():
+    path = networkx.path_graph(4)
+    with pytest.raises(ValueError, match="`record_bound` must be None for an undirected network"):
+        privatize(path, epsilon=1.0, record_bound=2)
+    assert privatize(path.to_directed(), epsilon=1.0, record_bound=2).n == 4

@@ -18,7 +18,7 @@ import pytest
 from tests.saved import reread
 
 from quincunx.errors import TooLargeError
-from quincunx.factorization import PoissonFactorization, _data
+from quincunx.factorization import PoissonFactorization
 from quincunx.privacy import (
     DiscreteGaussianMechanism,
     GaussianMechanism,
@@ -76,35 +76,66 @@ def test_a_release_is_an_array_where_one_is_expected():
         Release([1], 0.5)
 
 
-@pytest.mark.parametrize("dtype", ["i1", "u1", ">i2", "u2", "i4", "u4", "i8", "u8"])
+COUNTS = {
+    "counts": lambda x, **how: privatize(x, epsilon=0.5, **how),
+    "masked": lambda x, **how: privatize(np.ma.array(x, mask=x > 125), epsilon=0.5, **how),
+    "records": lambda x, **how: privatize(x, epsilon=2.0, record_bound=90, **how),
+}
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", ">i2", "u2", "i4", "u4", "i8", "u8", "f8", "O"])
 @pytest.mark.parametrize(
     "release",
     [
-        lambda x, seed: privatize(x, epsilon=0.5, insecure_seed=seed),
-        lambda x, seed: privatize(np.ma.array(x, mask=x > 125), epsilon=0.5, insecure_seed=seed),
-        lambda x, seed: privatize(x, epsilon=2.0, record_bound=90, insecure_seed=seed),
-        lambda x, seed: privatize(x, epsilon=np.full(5, 0.5), insecure_seed=seed),
-        lambda x, seed: GeometricMechanism(0.5, n=1, lower=3, upper=120).release(x, insecure_seed=seed),
-        lambda x, seed: DiscreteGaussianMechanism(1.0, 1e-6, sensitivity=1).release(x, insecure_seed=seed),
+        *COUNTS.values(),
+        lambda x, **how: privatize(x, epsilon=np.full(5, 0.5), **how),
+        lambda x, **how: GeometricMechanism(0.5, n=1, lower=3, upper=120).release(x, **how),
+        lambda x, **how: DiscreteGaussianMechanism(1.0, 1e-6, sensitivity=1).release(x, **how),
     ],
-    ids=["counts", "masked", "records", "levels", "geometric", "gaussian"],
+    ids=[*COUNTS, "levels", "geometric", "gaussian"],
 )
-def test_what_is_released_does_not_depend_on_the_integers_that_hold_the_counts(release, dtype, monkeypatch):
+def test_what_is_released_does_not_depend_on_what_holds_the_counts(release, dtype, monkeypatch):
     monkeypatch.setattr("quincunx.privacy._release.PIECE", 7)  # the 40 numbers are several pieces
-    for top in (4, 126):  # with noise, what is near 126 needs more than a byte
+    for top in (4, 126):
         counts = np.minimum(np.arange(40).reshape(8, 5) * 4, top)
+        given = counts.tolist() if dtype == "O" else counts.astype(dtype)
+        if dtype == "O" and release is COUNTS["masked"]:
+            given = counts
         for seed in range(3):
-            found, wide = release(counts.astype(dtype), seed), release(counts, seed)
-            assert (np.ma.getmaskarray(found.values) == np.ma.getmaskarray(wide.values)).all()
-            assert (np.asarray(found.values) == np.asarray(wide.values)).all()
-            assert (found.guarantee, found.about, wide.values.dtype) == (wide.guarantee, wide.about, np.int64)
-            least = np.promote_types(dtype, "i1") if np.dtype(dtype).itemsize < 8 else np.dtype("i8")
-            assert found.values.dtype.kind == "i"
-            assert found.values.itemsize >= least.itemsize
-            fit = np.iinfo(least).min <= wide.values.min() and wide.values.max() <= np.iinfo(least).max
-            if fit and np.ndim(wide.alpha) == 0:  # the levels of cells take eight bytes each anyway
-                assert found.values.dtype == least.newbyteorder("=")
-            assert reread(found) == found
+            assert release(given, insecure_seed=seed) == release(counts, insecure_seed=seed)
+
+
+@pytest.mark.parametrize("release", COUNTS.values(), ids=COUNTS)
+def test_the_integers_of_a_compact_release_follow_from_its_values(release, monkeypatch):
+    monkeypatch.setattr("quincunx.privacy._release.PIECE", 7)
+    seen = set()
+    for top, scale in ((4, 1), (126, 1), (126, 300), (126, 2**26), (126, 2**40)):
+        counts = np.minimum(np.arange(40).reshape(8, 5) * 4, top) * scale
+        for dtype in ("i1", "i2", "u4", "i8"):
+            if counts.max() > np.iinfo(dtype).max:
+                continue
+            for seed in range(8):
+                found = release(counts.astype(dtype), insecure_seed=seed, compact=True)
+                wide = release(counts, insecure_seed=seed)
+                assert wide.values.dtype == np.int64
+                assert (np.asarray(found.values) == np.asarray(wide.values)).all()
+                assert (np.ma.getmaskarray(found.values) == np.ma.getmaskarray(wide.values)).all()
+                assert (found.guarantee, found.about) == (wide.guarantee, wide.about)
+                # The smallest of them, whatever the counts lay in: that may tell of two neighbors apart.
+                drawn = np.ma.getdata(wide.values)
+                assert found.values.dtype == smallest(drawn.min(), drawn.max())
+                assert reread(found) == found
+                seen.add(found.values.dtype.itemsize)
+    assert release is not COUNTS["counts"] or seen == {1, 2, 4, 8}
+    with pytest.raises(TypeError, match="`epsilon` must be one number beside `compact`"):
+        privatize([1, 2], epsilon=[1.0, 2.0], compact=True)
+    with pytest.raises(TypeError, match="`compact`"):
+        privatize([1, 2], epsilon=1.0, compact=1)
+
+
+def smallest(low, high):
+    """The smallest signed integers that hold two numbers."""
+    return next(f"i{size}" for size in (1, 2, 4, 8) if -(2 ** (8 * size - 1)) <= low and high < 2 ** (8 * size - 1))
 
 
 def test_pieces_of_a_release_have_noise_of_their_own(monkeypatch):
@@ -119,7 +150,7 @@ def test_pieces_of_a_release_have_noise_of_their_own(monkeypatch):
 def test_a_byte_a_count_stays_a_byte_through_release_and_fit(tmp_path):
     counts = np.zeros((300, 10_000), dtype=np.int8)
     tracemalloc.start()
-    release = privatize(counts, epsilon=4.0)
+    release = privatize(counts, epsilon=4.0, compact=True)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     # The noisy counts, and a piece of them in eight bytes before and after noise.
@@ -128,24 +159,14 @@ def test_a_byte_a_count_stays_a_byte_through_release_and_fit(tmp_path):
     data = model._posterior.problem.data
     assert np.shares_memory(data.values, release.values)
     assert data.counts.nbytes < 1.1 * counts.size
-    # What somebody could still change is copied; so is what is wider than it needs to be.
+    # An array is somebody's who may change it, also by another view or a file.
     np.save(tmp_path / "counts.npy", release.values)
-    for given, shared in [
-        (np.load(tmp_path / "counts.npy", mmap_mode="r"), True),
-        (release.values.copy(), False),
-        (release.values.astype(np.int64), False),
-        (readonly(release.values.copy()), False),
-    ]:
-        held = _data.as_data(given, np.array(0.5), None, noise="geometric", non_integer="raise").values
-        assert held.dtype == np.int8
-        assert np.shares_memory(held, given) == shared
-
-
-def readonly(array):
-    """A view that cannot be written, of an array that can."""
-    view = array.view()
+    own = release.values.copy()
+    view = own.view()
     view.flags.writeable = False
-    return view
+    for given in (own, view, np.load(tmp_path / "counts.npy", mmap_mode="r")):
+        model = PoissonFactorization(2, n_warmup=1, n_draws=1).fit(given, alpha=0.1)
+        assert not np.shares_memory(model._posterior.problem.data.values, given)
 
 
 def test_what_is_no_release_is_refused(tmp_path):

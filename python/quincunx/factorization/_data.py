@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core
+from quincunx import _check, _core, _tables
 from quincunx._tables import Axes
 from quincunx._types import Array, Floats
 from quincunx.privacy import Release
@@ -125,6 +125,16 @@ def _mask(mask: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     return np.array(array, order="C")
 
 
+def refuse_other_labels(value: Given, axes: Axes, name: str) -> None:
+    """Refuse a table of cells whose labels are not those of the counts, in their order: it is taken by position."""
+    for place, (own, axis) in enumerate(zip(_tables.axes(value), axes, strict=False)):
+        if own.labels is not None and axis.labels is not None and own.labels != axis.labels:
+            raise ValueError(
+                f"`{name}` must have the labels of `released`, in their order: axis {place} has "
+                f"{reprlib.repr(own.labels)}, not {reprlib.repr(axis.labels)}"
+            )
+
+
 def as_mask(mask: Given, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
     """Return a mask for an array of a shape; None where nothing is held out."""
     if mask is None:
@@ -141,10 +151,12 @@ def as_data(
     noise: str,
     non_integer: str,
     axes: Axes = (),
+    kept: bool = False,
 ) -> Data:
     """Check values and their noise against one another and pack them.
 
-    The message for a bad value names the index of the first one. Held-out cells may hold anything.
+    The message for a bad value names the index of the first one. Held-out cells may hold anything. Values that are
+    `kept` are a release's, which nobody changes: they are used where they are.
     """
     if alpha.ndim:
         try:
@@ -164,7 +176,7 @@ def as_data(
     if noise == "naive":
         whole = np.maximum(whole, 0)
     _refuse_negative(whole, alpha, noise)
-    return Data(_compact(whole), alpha, held_out, axes)
+    return Data(_compact(whole, copy=not kept), alpha, held_out, axes)
 
 
 def _refuse_missing(values: Array) -> None:
@@ -189,15 +201,7 @@ def _refuse_negative(whole: Array, alpha: Floats, noise: str) -> None:
         )
 
 
-def _compact(whole: Array) -> Array:
-    """Return values in the smallest integers that hold all of them; a copy unless nobody can change them."""
+def _compact(whole: Array, *, copy: bool = True) -> Array:
+    """Return values in the smallest integers that hold all of them."""
     low, high = (int(whole.min()), int(whole.max())) if whole.size else (0, 0)
-    return whole.astype(_check.smallest_integers(low, high), order="C", copy=not _frozen(whole))
-
-
-def _frozen(array: Array) -> bool:
-    """Say whether an array, and what it is a view of, is read-only, as the values of a release are."""
-    base: object = array
-    while isinstance(base, np.ndarray) and not base.flags.writeable:
-        base = base.base
-    return not isinstance(base, np.ndarray)
+    return whole.astype(_check.smallest_integers(low, high), order="C", copy=copy)

@@ -22,7 +22,7 @@ from quincunx._tables import Axes
 from quincunx._types import Array, Client, Facts, Floats, Tags
 from quincunx.errors import MisfitWarning, TooLargeError
 from quincunx.factorization._chains import Problem
-from quincunx.factorization._data import Counts, Data, Given, as_data, as_mask, unpack
+from quincunx.factorization._data import Counts, Data, Given, as_data, as_mask, refuse_other_labels, unpack
 from quincunx.factorization._dispersion import Dispersion, Likelihood, Shapes
 from quincunx.factorization._layout import Layout, PriorLike
 from quincunx.factorization._misfit import working_memory
@@ -453,6 +453,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
 
     def _data(self, released: Counts, alpha: Given, mask: Given, *, reset: bool) -> Data:
         table, axes, complete = self._table(released)
+        refuse_other_labels(alpha, axes, "alpha")
+        refuse_other_labels(mask, axes, "mask")
         values, ratios, held_out = unpack(table, alpha, mask, self.noise)
         if not complete and ratios.any():
             raise ValueError(
@@ -464,7 +466,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         if own is not None:
             held_out = own if held_out is None else held_out | own
         named = _tables.fitting(axes, checked.shape)
-        return as_data(checked, ratios, held_out, noise=self.noise, non_integer=self.non_integer, axes=named)
+        how = {"noise": self.noise, "non_integer": self.non_integer}
+        return as_data(checked, ratios, held_out, **how, axes=named, kept=isinstance(table, Release))
 
     def _parts(self, paths: Sequence[str | os.PathLike[str]], alpha: Given, mask: Given) -> Parts:
         """Return the rows of several files, of which nothing is read but shapes and labels."""

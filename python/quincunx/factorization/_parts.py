@@ -128,9 +128,8 @@ class Parts(Data):
         values, ratios, mask = unpack(Release.load(path), None, None, noise)
         if np.shape(values) != (rows, self._shape[1]):
             raise ValueError(f"{path}: it has the shape {np.shape(values)} now, and had {(rows, self._shape[1])}")
-        return as_data(
-            np.asarray(values), ratios, as_mask(mask, np.shape(values)), noise=noise, non_integer=non_integer
-        )
+        held_out = as_mask(mask, np.shape(values))
+        return as_data(np.asarray(values), ratios, held_out, noise=noise, non_integer=non_integer, kept=True)
 
     @property
     def values(self) -> Array:

@@ -289,8 +289,8 @@ class GeometricMechanism(Mechanism):
         numbers = _check.narrow_counts(_tables.array(x, "x"), "x", minimum=None)
         return labelled(self._release(numbers, insecure_seed), x)
 
-    def _release(self, numbers: Array, insecure_seed: int | None) -> Release:
-        noisy = with_noise(self._sampler, numbers, self.noise.bounds, insecure_seed)
+    def _release(self, numbers: Array, insecure_seed: int | None, compact: bool = False) -> Release:
+        noisy = with_noise(self._sampler, numbers, self.noise.bounds, insecure_seed, compact)
         guarantee, about = marked(self.guarantee, insecure_seed), {"n": self.n}
         return Release(noisy, guarantee, noise=self.noise, about=about, _owned=True)
 

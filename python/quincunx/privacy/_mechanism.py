@@ -33,8 +33,7 @@ RELEASE = {
     x : array_like of int
         The private numbers; those outside the bounds are clipped.
     {insecure_seed}
-        With values of the shape of `x`: int64, or of smaller integers as those of `x`, or the next larger ones that
-        hold all.
+        With int64 values of the shape of `x`.
 
     {errors}
         If `x` does not hold whole numbers.

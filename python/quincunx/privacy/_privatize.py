@@ -33,6 +33,7 @@ def privatize(
     n: int = 1,
     record_bound: int | None = None,
     domain: Sequence[object] | None = None,
+    compact: bool = False,
     insecure_seed: int | None = None,
 ) -> Release:
     """Release counts with limited-precision privacy, or with the privacy of whole records.
@@ -60,16 +61,18 @@ def privatize(
         The labels that rows, columns and so on may have, chosen without looking at the data; of a network its nodes.
         The release has these, in this order, whatever the data: what they lack is a zero that gets noise. Without it
         the labels that occur are published, and which ones occur is not protected: `protects` says so.
+    compact : bool
+        Whether to hold the release in the smallest integers that hold all of its values, which follow from them alone,
+        and not in int64: 10^9 counts of a byte take a byte each once more. Sums and products of such values may not
+        fit into their own kind.
     insecure_seed : int, optional
         Makes the noise repeatable, for tests: the noise can be removed by who knows the seed. The guarantee says so.
 
     Returns
     -------
     Release
-        With whole values, negative ones among them, the ratio `alpha` actually used, the guarantee, and `protects`,
-        which says what it is about. Values are int64; those of an array of smaller integers are of its kind, or of the
-        next larger one that holds all that is released, so that 10^9 counts of a byte are released in a byte each. A
-        masked array has a masked release.
+        With int64 values, or as `compact` says, negative ones among them, the ratio `alpha` actually used, the
+        guarantee, and `protects`, which says what it is about. A masked array has a masked release.
 
     Raises
     ------
@@ -102,18 +105,28 @@ def privatize(
     >>> declared.index, declared.protects
     (('coffee', 'milk', 'tea'), 'changes of at most 1 in the sum of all counts')
     """
+    if record_bound is not None and _tables.is_network(counts) and not counts.is_directed():
+        raise ValueError(
+            "`record_bound` must be None for an undirected network: an edge is one count, and a row of them no record"
+        )
     if _tables.is_frame(counts):
         refuse_keys(counts)
     table, axes = _tables.array(counts, "counts", triangle=True), _tables.axes(counts)
     if domain is not None:
         table, axes = _tables.on_domain(counts, axes, domain, "counts")
-    release = _privatize(table, epsilon, n, record_bound, insecure_seed)
+    small = _check.flag(compact, "compact")
+    release = _privatize(table, epsilon, n, record_bound, small, insecure_seed)
     release.axes_ = _tables.fitting(axes, release.shape)
     return release
 
 
 def _privatize(
-    counts: npt.ArrayLike, epsilon: npt.ArrayLike, n: int, record_bound: int | None, insecure_seed: int | None
+    counts: npt.ArrayLike,
+    epsilon: npt.ArrayLike,
+    n: int,
+    record_bound: int | None,
+    compact: bool,
+    insecure_seed: int | None,
 ) -> Release:
     """Release an array of counts."""
     mask = None
@@ -124,11 +137,13 @@ def _privatize(
     if type(epsilon) is not float and np.ndim(epsilon):
         if record_bound is not None:
             raise TypeError("`epsilon` must be one number beside `record_bound`")
+        if compact:
+            raise TypeError("`epsilon` must be one number beside `compact`: the levels of cells take eight bytes each")
         release = _each(numbers, np.asarray(epsilon), n, insecure_seed)
         return release if mask is None else release.masked(mask)
     if record_bound is None:
         level, distance = _check.real(epsilon, "epsilon", positive=True), _check.whole(n, "n", minimum=1)
-        release = _for_counts(level, distance)._release(numbers, insecure_seed)
+        release = _for_counts(level, distance)._release(numbers, insecure_seed, compact)
     else:
         bound = _check.whole(record_bound, "record_bound", minimum=1, maximum=LARGEST // 2)
         if _check.whole(n, "n") != 1:
@@ -137,7 +152,7 @@ def _privatize(
             raise ValueError("`counts` must have a first axis, of records, where `record_bound` is given; got a number")
         mechanism = GeometricMechanism(_check.real(epsilon, "epsilon"), n=record_distance(numbers, bound))
         clipped = clip_records(numbers.astype(np.int64, copy=False), bound).astype(numbers.dtype, copy=False)
-        release = mechanism._release(clipped, insecure_seed)
+        release = mechanism._release(clipped, insecure_seed, compact)
         # The noise protects every change of n in sum, and so whatever a clipped record is replaced by.
         (part,) = release.guarantee.parts
         privacy_map = Declared(part.curve, ReplaceOne(), f"each clipped to a sum of at most {bound}", whole=True)

@@ -408,19 +408,23 @@ def seed_words(insecure_seed: object, *step: int) -> list[int] | None:
 
 
 def with_noise(
-    sampler: _core.WholeSampler, numbers: Array, bounds: tuple[int, int], insecure_seed: int | None
+    sampler: _core.WholeSampler,
+    numbers: Array,
+    bounds: tuple[int, int],
+    insecure_seed: int | None,
+    compact: bool = False,
 ) -> Array:
-    """Return whole numbers with noise, in their own signed integers or the next larger ones that hold all of them.
+    """Return whole numbers with noise, int64 or, if that is asked for, in the smallest integers that hold all of them.
 
-    Which those are follows from the noisy numbers alone. Pieces have generators of their own, so that numbers of any
-    size take no more memory than they and their noisy ones.
+    Those follow from the noisy numbers alone, whatever the private ones lay in: that may tell how large they are.
+    Pieces have generators of their own, so that numbers of any size take no more memory than they and the noisy ones.
     """
     given = numbers.reshape(-1)
-    found = np.empty(numbers.shape, dtype=given.dtype)
+    found = np.empty(numbers.shape, dtype=np.int8 if compact else np.int64)
     for step, first in enumerate(range(0, len(given), PIECE)):
         part = given[first : first + PIECE].astype(np.int64, copy=False)
         noisy = sampler.add(part, *bounds, seed_words(insecure_seed, *([step] if step else ())))
-        if len(noisy) == len(given) and found.itemsize == 8:
+        if len(noisy) == len(given) and not compact:
             return noisy.reshape(numbers.shape)
         kind = _check.smallest_integers(int(noisy.min()), int(noisy.max()))
         found = found.astype(np.promote_types(found.dtype, kind), copy=False)
