@@ -192,11 +192,19 @@ def laid_out(array: Array, kind: type[Scalar]) -> npt.NDArray[Scalar]:
 def unmasked(value: object, name: str, *, kept: bool = False) -> Array:
     """Return an array, unless cells of it are masked: `numpy.asarray` would show what is under the mask."""
     fits(value, name, kept=kept)
-    parts = value if isinstance(value, (list, tuple)) else (value,)
-    for part in parts:
-        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
-            raise ValueError(f"`{name}` must have no masked cells, got {int(np.ma.getmaskarray(part).sum())} of them")
+    _refuse_masked(value, name)
     return np.asarray(value)
+
+
+def _refuse_masked(value: object, name: str) -> None:
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            if not isinstance(part, (int, float, str)):
+                _refuse_masked(part, name)
+        return
+    inner = getattr(value, "values", value)  # those of a release
+    if isinstance(inner, np.ma.MaskedArray) and np.ma.is_masked(inner):
+        raise ValueError(f"`{name}` must have no masked cells, got {int(np.ma.getmaskarray(inner).sum())} of them")
 
 
 def reals_where(
@@ -212,8 +220,7 @@ def reals_where(
         number = np.array(value, dtype=np.float64)
         if good(number):
             return number
-    fits(value, name)
-    array: Array = np.asarray(value)
+    array = unmasked(value, name)
     if array.dtype.kind not in "iuf" and array.size:
         raise _not_numbers(array, name, "real numbers")
     array = laid_out(array, np.float64)

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 from tests.statistics import assert_discrete_fit, assert_share
 
-from quincunx.privacy import GeneralizedRandomizedResponse, RandomizedResponse, UnaryEncoding
+from quincunx.privacy import (
+    GeneralizedRandomizedResponse,
+    HadamardResponse,
+    LocalHashing,
+    RandomizedResponse,
+    SubsetSelection,
+    UnaryEncoding,
+)
 
 EPSILONS = [1e-9, 0.01, 0.5, 1.0, 3.0, 20.0, 60.0, 1e4]
 
@@ -170,3 +177,28 @@ def test_empty_and_scalar_inputs_keep_their_shape():
     assert RandomizedResponse(1.0).release(True).values.shape == ()
     assert UnaryEncoding(1.0, 4).release(2).values.shape == (4,)
     assert UnaryEncoding(1.0, 4).release(np.zeros((2, 0), dtype=int)).values.shape == (2, 0, 4)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        RandomizedResponse(3.0),
+        GeneralizedRandomizedResponse(3.0, 4),
+        UnaryEncoding(3.0, 4),
+        HadamardResponse(3.0, 4),
+        LocalHashing(3.0, 4),
+        SubsetSelection(3.0, 4),
+    ],
+    ids=lambda mechanism: type(mechanism).__name__,
+)
+def test_what_is_masked_in_a_release_is_not_taken_for_zeros(mechanism):
+    release = mechanism.release(np.full(100, 1))
+    hidden = release.masked(np.arange(release.values.size).reshape(release.values.shape) < 10)
+    for call in (
+        lambda z: mechanism.estimate(z),
+        lambda z: mechanism.log_likelihood(z, np.full(100, 1)),
+        lambda z: mechanism.estimate([z]),
+        lambda z: mechanism.estimate([[z.values]]),
+    ):
+        with pytest.raises(ValueError, match="masked"):
+            call(hidden)
