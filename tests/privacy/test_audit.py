@@ -266,3 +266,26 @@ def test_bad_input_is_refused_by_name(monkeypatch):
         audit(lambda x, n: np.zeros((n, 100)), 1, 0, vectorized=True, n_draws=10**7)
     with pytest.raises(TooLargeError, match="an array of `y` needs"):
         audit(lambda x, n: np.zeros(n), 0, range(10**12), vectorized=True)
+
+
+def test_a_claim_is_that_of_the_release_at_the_delta_that_is_given():
+    mechanism = GaussianMechanism(1.0, 0.1, sensitivity=1.0)
+    result = audit(mechanism, [0.0], [1.0], delta=1e-3, n_draws=200_000, confidence=SURE)
+    assert (result.claimed, result.rejected) == (mechanism.guarantee.epsilon_at(1e-3), False)
+    assert result.claimed > 2 * mechanism.epsilon  # that is at a delta of .1
+    assert audit(mechanism, [0.0], [1.0], delta=0.0, n_draws=2000).claimed is None
+    assert audit(RandomizedResponse(1.0), 0, 1, delta=0.0, n_draws=2000).claimed == 1.0
+    choices = audit(ExponentialMechanism(1.0, 1.0), np.zeros((6, 2)), np.tile([1.0, -1.0], (6, 1)), n_draws=2000)
+    assert choices.claimed == 6.0
+
+
+def test_the_epsilon_of_a_stranger_is_no_claim_at_another_delta():
+    class Stranger:
+        epsilon, delta = 1.0, 0.1
+
+        def release(self, x):
+            return x
+
+    assert audit(Stranger(), 0, 1, n_draws=100).claimed == 1.0
+    assert audit(Stranger(), 0, 1, delta=0.1, n_draws=100).claimed == 1.0
+    assert audit(Stranger(), 0, 1, delta=0.01, n_draws=100).claimed is None

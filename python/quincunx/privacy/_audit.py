@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._progress import Progress, reporting
 from quincunx._types import Array, Floats
+from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy._mechanism import Mechanism
 
 BLOCK = 2**20  # numbers drawn at a time: eight megabytes
@@ -115,7 +116,7 @@ def audit(
     confidence : float
         In (0, 1). A mechanism that keeps its claim is rejected with a probability of at most one minus this.
     epsilon, delta : float, optional
-        The claim; by default the mechanism's, else none and 0.
+        The claim; by default that of the mechanism's release of `x`, at `delta` where that is given; else none and 0.
     statistic : function, optional
         Of a stack of outputs (a list where they have no common shape); returns a number for each. Goes before a
         likelihood.
@@ -160,10 +161,9 @@ def audit(
     """
     total = _check.whole(n_draws, "n_draws", minimum=24)
     level = _check.open_probability(confidence, "confidence")
-    claimed = getattr(mechanism, "epsilon", None) if epsilon is None else epsilon
-    granted = getattr(mechanism, "delta", 0.0) if delta is None else delta
-    claimed = None if claimed is None else _check.real(claimed, "epsilon")
-    granted = _check.probability(granted, "delta")
+    stated = _stated(mechanism, x, None if delta is None else _check.probability(delta, "delta"))
+    claimed = stated[0] if epsilon is None else _check.real(epsilon, "epsilon")
+    granted = stated[1]
     if not isinstance(vectorized, bool):
         raise TypeError(f"`vectorized` must be True or False, got {vectorized!r}")
     for data, name in ((x, "x"), (y, "y")):
@@ -223,6 +223,23 @@ def upper_bound(hits: npt.ArrayLike, draws: float, risk: float) -> Floats:
     k = np.asarray(hits, dtype=np.float64)
     with np.errstate(all="ignore"):
         return np.where(k < draws, betainccinv(k + 1, np.maximum(draws - k, 1e-9), risk), 1.0)
+
+
+def _stated(mechanism: Any, data: npt.ArrayLike, delta: float | None) -> tuple[float | None, float]:
+    """Return the epsilon that a mechanism claims of a release of such data, and the delta: its own, or a given one."""
+    guarantee: Any = getattr(mechanism, "guarantee", None)
+    if not isinstance(guarantee, PrivacyGuarantee):
+        epsilon, own = getattr(mechanism, "epsilon", None), getattr(mechanism, "delta", 0.0)
+        if delta is not None and delta != own:
+            epsilon = None  # what it claims is at another delta
+        at = _check.probability(own if delta is None else delta, "delta")
+        return None if epsilon is None else _check.real(epsilon, "epsilon"), at
+    guarantee = getattr(mechanism.release(data), "guarantee", guarantee)  # of several choices that of all
+    if delta is None or not 0 < delta < 1:
+        at = guarantee.delta if delta is None else delta
+        return guarantee.epsilon if guarantee.delta <= at else None, at
+    epsilon = guarantee.epsilon_at(delta)
+    return epsilon if math.isfinite(epsilon) else None, delta
 
 
 class _Source:
