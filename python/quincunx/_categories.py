@@ -17,7 +17,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from quincunx import _check
-from quincunx._tables import is_frame
+from quincunx._tables import is_frame, of_library
 from quincunx._types import Array
 
 T = TypeVar("T")
@@ -120,18 +120,23 @@ class Categories:
         return self.declared if isinstance(self.declared, int) else list(self.declared)
 
     def columns(self, rows: T, name: str) -> T:
-        """Return rows with a column for each category; those of a data frame that has labels go by them.
+        """Return rows with a column for each category; those of a data frame, or a series, that has labels go by them.
 
         Raises
         ------
         ValueError
             If the columns of a data frame are not the categories.
         """
-        if self.labels is None or not is_frame(rows) or (found := rows.columns.tolist()) == list(range(len(self))):
+        own = rows.columns if is_frame(rows) else rows.index if of_library(rows, "pandas", "Series") else None  # type: ignore[attr-defined]
+        codes: list[Hashable] = list(range(len(self)))
+        if own is None or (found := own.tolist()) == codes:
             return rows
-        if set(found) != set(self.declared) or len(found) != len(self):  # type: ignore[arg-type]
-            raise ValueError(f"`{name}` must have the columns {self._shown()}, got {found[:8]}")
-        return rows[self.plain]  # type: ignore[no-any-return]
+        wanted = codes if isinstance(self.declared, int) else list(self.declared)
+        if set(found) == set(wanted) and len(found) == len(self):
+            return rows[wanted]  # type: ignore[index, no-any-return]
+        if self.labels is None:  # names of one's own
+            return rows
+        raise ValueError(f"`{name}` must have the columns {self._shown()}, got {found[:8]}")
 
     def _shown(self) -> str:
         assert not isinstance(self.declared, int)

@@ -8,7 +8,7 @@ from tests.saved import reread
 from quincunx import ldp
 from quincunx.__main__ import main
 from quincunx.leakage import Channel
-from quincunx.privacy import GeneralizedRandomizedResponse, RandomizedResponse, UnaryEncoding
+from quincunx.privacy import GeneralizedRandomizedResponse, RandomizedResponse, SubsetSelection, UnaryEncoding
 
 LABELS = {"words": ["tea", "coffee", "mate"], "numbers": [7, 1, 0], "floats": [0.5, -2.0, 1.5]}
 FEW = {"n_chains": 2, "n_warmup": 100, "n_draws": 100, "random_state": 0}
@@ -214,3 +214,26 @@ def test_rows_of_bits_go_by_the_labels_above_them(tmp_path, capsys):
         assert main(["ldp", "histogram", str(tmp_path / name), *settings]) == 0
         told.append(capsys.readouterr().out)
     assert told[0] == told[1]
+
+
+def test_sums_and_reports_go_by_their_labels():
+    mechanism = SubsetSelection(2.0, list("abcde"))
+    x = np.array(list("abc"))[np.repeat([0, 1, 2], [700, 200, 100])]
+    frame = pandas.DataFrame(np.asarray(mechanism.release(x, insecure_seed=1).values), columns=list("abcde"))
+    plain = ldp.HistogramModel(data="counts", random_state=0).fit(frame, mechanism=mechanism).posterior_mean_["theta"]
+    turned = frame[list("edcba")]
+    for given, how in ((turned, {}), (turned.sum(), {"n": 1000}), (frame.sum(), {"n": 1000})):
+        found = ldp.HistogramModel(data="counts", random_state=0).fit(given, mechanism=mechanism, **how)
+        np.testing.assert_array_equal(found.posterior_mean_["theta"], plain)
+    unary = UnaryEncoding(2.0, ["a", "b", "c"])
+    sums = pandas.Series({"a": 30.0, "b": 50.0, "c": 20.0})
+    told = [ldp.HistogramModel(data="counts", random_state=0).fit(s, mechanism=unary, n=60) for s in (sums, sums[::-1])]
+    assert told[0].posterior_mean_["theta"].tolist() == told[1].posterior_mean_["theta"].tolist()
+    with pytest.raises(ValueError, match="must have the columns"):
+        ldp.HistogramModel(data="counts").fit(sums.rename({"a": "z"}), mechanism=unary, n=60)
+    # Codes are labels of their own; names that are none of them are a user's, in the order of the codes.
+    codes = UnaryEncoding(2.0, 3)
+    by_code = pandas.Series([20.0, 50.0, 30.0], index=[2, 1, 0])
+    named = pandas.Series([30.0, 50.0, 20.0], index=["x", "y", "z"])
+    same = [ldp.HistogramModel(data="counts", random_state=0).fit(s, mechanism=codes, n=60) for s in (by_code, named)]
+    assert [m.posterior_mean_["theta"].tolist() for m in same] == [told[0].posterior_mean_["theta"].tolist()] * 2

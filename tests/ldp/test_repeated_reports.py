@@ -400,3 +400,19 @@ def test_one_report_is_estimated_as_by_multi_freq_ldpy(name, variant):
     aggregate = getattr(module, f"{name}_Aggregator_MI")  # sets what is negative to 0 and multiplies
     theirs = aggregate(release.values.astype(float), 2.0, 1.0)
     assert ldp.estimate_frequencies(release, "norm-mul") == pytest.approx(theirs, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", [list, "?", "i1", "u1", "i4", "i8", "u8", "f8"], ids=str)
+def test_bits_of_any_kind_are_repeated_reports(kind):
+    reports = [[[1, 0, 1], [1, 1, 1]], [[0, 0, 0], [0, 0, 0]], [[1, 1, 1], [1, 0, 1]]]
+    given = reports if kind is list else np.array(reports).astype(kind)
+    mechanism, theta = privacy.UnaryEncoding(1.0, 3), [0.2, 0.3, 0.5]
+    found = ldp.HistogramModel(data="repeated").log_likelihood(given, mechanism=mechanism, theta=theta)
+    total = 0.0
+    for user in reports:
+        chances = [
+            share * np.exp(sum(float(mechanism.log_likelihood(np.array(one), value)) for one in user))
+            for value, share in enumerate(theta)
+        ]
+        total += np.log(sum(chances))
+    assert found == pytest.approx(total, rel=1e-12)

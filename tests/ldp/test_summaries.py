@@ -10,6 +10,7 @@ import warnings
 from fractions import Fraction
 
 import numpy as np
+import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -562,3 +563,24 @@ def test_the_command_line_reads_files_in_pieces(what, tmp_path, monkeypatch):
         pieces = json.loads(_command.ldp_command(verb, tmp_path / "file.csv", **settings))
     for name, row in whole["posterior"].items():
         assert pieces["posterior"][name] == (pytest.approx(row, rel=1e-6) if what == "mean" else row)
+
+
+def test_a_refused_part_adds_nothing_to_a_regression():
+    rng = np.random.default_rng(3)
+    x = rng.uniform(-0.5, 0.5, (400, 2))
+    mechanism = privacy.GaussianMechanism(50.0, 1e-3, sensitivity=1.0)
+    noise = mechanism.noise, mechanism.noise
+    frame = pandas.DataFrame(np.asarray(mechanism.release(x, insecure_seed=1)), columns=["p", "q"])
+    told = np.asarray(mechanism.release(x @ [1.0, -0.5], insecure_seed=2))
+    how = {"n_warmup": 50, "n_draws": 50, "random_state": 0}
+    model = ldp.LinearRegression(**how).partial_fit(frame[:200], told[:200], mechanism=noise)
+    before = model.coef_.copy()
+    with pytest.raises(ValueError, match="feature names"):
+        model.partial_fit(frame[200:][["q", "p"]], told[200:], mechanism=noise)
+    with pytest.raises(ValueError, match="feature names"):
+        model.log_likelihoods(frame[["q", "p"]], told, mechanism=noise)
+    np.testing.assert_array_equal(model.coef_, before)
+    model.partial_fit(frame[200:], told[200:], mechanism=noise)
+    whole = ldp.LinearRegression(**how).partial_fit(frame[:200], told[:200], mechanism=noise)
+    whole.partial_fit(frame[200:], told[200:], mechanism=noise)
+    np.testing.assert_array_equal(model.coef_, whole.coef_)

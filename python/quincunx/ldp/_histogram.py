@@ -324,7 +324,7 @@ class HistogramModel(PrivateModel):
         k, p, q = len(declared), noise.one_probability, noise.zero_probability
         if isinstance(noise, SupportNoise):
             if form == "counts" and isinstance(noise, SubsetSelectionNoise):
-                sums, users = self._column_sums(released, n, k, noise.size)
+                sums, users = self._column_sums(declared.columns(released, "released"), n, k, noise.size)
                 return SubsetSums(sums, users, p, noise.size, labels=labels)
             if form == "counts":
                 raise ValueError(f'`data` must be "rows" or "patterns" for {noise.kind}: {WHY_NOT[noise.kind]}')

@@ -215,11 +215,12 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         chunk = self.summarize(x, y, n=n, mechanism=mechanism)
         frames = self.kind == "inputs" and not isinstance(x, (Release, Summary, list))
         first = not hasattr(self, "_posterior")
-        if frames and not first:
+        if frames and not first:  # before anything is added
             validation()._check_n_features(self, x, reset=False)
+            validation()._check_feature_names(self, x, reset=False)
         self._fit_more(chunk, executor)
-        if frames:
-            validation()._check_feature_names(self, x, reset=first)
+        if frames and first:
+            validation()._check_feature_names(self, x, reset=True)
         return self
 
     def _warn_of_clipping(self, bound: float | None) -> None:
@@ -281,6 +282,8 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         if self.kind != "inputs":
             raise ValueError('`kind` must be "inputs": a sum over users has no likelihood of one of them')
         each_group = []
+        if not isinstance(x, (Release, list)):
+            validation()._check_feature_names(self, x, reset=False)
         for records in self._pairs(x, y, mechanism):
             (rows, answers, noise, for_y), _, classes = self._records(*records, mechanism)
             features = rows.shape[1] - bool(self.fit_intercept)

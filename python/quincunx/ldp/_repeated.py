@@ -179,6 +179,8 @@ def _tallied(released: npt.ArrayLike, noise: Noise, declared: Categories) -> Arr
         assert isinstance(noise, UnaryEncodingNoise)
         told = _check.categories(declared.columns(released, "released"), "released", 2)
     told = told[:, None] if told.ndim == own + 1 else told
+    if isinstance(noise, UnaryEncodingNoise):
+        told = told.astype(np.uint8, copy=False)  # bits of any kind
     if isinstance(noise, UnaryEncodingNoise) and told.shape[-1] != k:
         raise ValueError(f"`released` must have a last axis of length {k}, got shape {told.shape}")
     if told.ndim != own + 2 or told.shape[1] == 0:
