@@ -44,10 +44,15 @@ HEAVY = 9.0
 FIRST, LATER = 1 / 9, 1 / 81
 #: What weights fall by, and most steps.
 FALL, STEPS = 3.0, 12
+#: Nats by which the estimate of the error must rise to be believed, for far from its end the way may be flat; and by
+#: which it is off by rounding and by what steps leave.
+OVER, ALIKE = 1.0, 0.1
 #: Newton steps, and directions of conjugate gradients for each of them, at the most.
 NEWTON, DIRECTIONS = 30, 60
-#: To what share a step and those of Newton are found, and the derivative along the random direction.
-NEAR, NEARER = 0.1, 0.01
+#: To what share Newton's steps and those of the way to the nearest law are found, the steps of the way of least error,
+#: whose sums are compared, and the derivative along the random direction. Tables whose noise differs by orders of
+#: magnitude need the last two.
+NEAR, NEARER, NEAREST = 0.1, 0.01, 1e-4
 
 
 class NoisyMarginal(NamedTuple):
@@ -114,8 +119,10 @@ class _Fit:
     def misfit(self, expected: Floats) -> float:
         return float((((expected - self.values) * self.weights) ** 2).sum() / 2)
 
-    def step(self, base: Floats, tau: float, heard: Callable[[], object]) -> tuple[Floats, Law, Floats]:
-        """Return the factors that minimize the sum and the divergence from the law of `base`."""
+    def step(
+        self, base: Floats, tau: float, heard: Callable[[], object], near: float = NEAR
+    ) -> tuple[Floats, Law, Floats]:
+        """Return the factors that minimize the sum and the divergence from the law of `base`, to a share."""
         x = np.zeros(len(base))  # the multipliers, each times the deviation of its cell
 
         def value(x: Floats) -> tuple[float, Law, Floats]:
@@ -128,7 +135,7 @@ class _Fit:
         for _ in range(NEWTON):
             heard()
             slope = (expected - self.values) * self.weights + tau * x
-            if np.linalg.norm(slope) <= NEAR * tau * np.linalg.norm(x):
+            if np.linalg.norm(slope) <= near * tau * np.linalg.norm(x):
                 break
             direction = self._solved(law, expected, tau, -slope, NEAR)
             gain, length = float(slope @ direction), 1.0
@@ -192,10 +199,11 @@ class _Fit:
         moved = np.where(above, signs / np.where(above, self.values * self.weights**2, 1.0), 0.0)
         yield base, law, expected, float(signs @ self.covariance(law, moved))
         for _ in range(STEPS):
-            base, law, expected = self.step(base, tau, heard)
-            change = self._solved(law, expected, tau, self.covariance(law, tau * moved + signs), NEARER)
+            base, law, expected = self.step(base, tau, heard, NEARER)
+            change = self._solved(law, expected, tau, self.covariance(law, tau * moved + signs), NEAREST)
             moved += (signs - change) / tau
-            yield base, law, expected, float(signs @ change)
+            # Of Gaussian noise the trace lies between nothing and the number of cells.
+            yield base, law, expected, min(max(float(signs @ change), 0.0), float(len(signs)))
             tau /= FALL
 
     def fitted(self, base: Floats, law: Law, misfit: float) -> Fitted:
@@ -217,16 +225,17 @@ def fit_law(
 ) -> Fitted:
     """Return the law of `total` records whose tables are nearest to the true ones, by the estimate of the error.
 
-    There is one table for each set of columns. `heard` is called between steps. The last step is the first one that
-    raises the estimate.
+    There is one table for each set of columns. `heard` is called between steps. The last step is the first one whose
+    estimate is `OVER` above the least; of those within `ALIKE` of it the last is returned.
     """
     fit = _Fit(sizes, tables, total)
     best, least = None, np.inf
     for base, law, expected, freedom in fit.way(heard):
         misfit = fit.misfit(expected)
-        if best is not None and misfit + freedom >= least:
+        if misfit + freedom >= least + OVER:
             break
-        best, least = fit.fitted(base, law, misfit), misfit + freedom
+        if misfit + freedom <= least + ALIKE:
+            best, least = fit.fitted(base, law, misfit), min(least, misfit + freedom)
     assert best is not None
     return best
 
