@@ -147,6 +147,7 @@ def test_pieces_of_a_release_have_noise_of_their_own(monkeypatch):
             assert all(0.09 < (noise[i] == noise[j]).mean() < 0.25 for i in range(4) for j in range(i))
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_a_byte_a_count_stays_a_byte_through_release_and_fit(tmp_path):
     counts = np.zeros((300, 10_000), dtype=np.int8)
     tracemalloc.start()
