@@ -342,8 +342,12 @@ class Summary:
             return dask.compute(*found)[0]  # type: ignore[no-any-return]
         pieces, by_rows, whole = _pieces(parts, one.wanted())
         summed = Summary(model._summarized_as())
+        names: list[str] | None = None
         with reporting(progress, "summary") as report:
             for done, piece in enumerate(pieces, 1):
+                if one.wanted() is None and (own := _names(piece)) is not None:
+                    names = own if names is None else names
+                    piece = _in_order(piece, own, names)
                 summed += one(piece)
                 if report is not None and whole is not None:
                     report(summed.n if by_rows else done, whole)
@@ -387,7 +391,10 @@ class _Each:
         columns = getattr(self.model, "nodes", None) if columns is None else columns
         return None if columns is None else [*columns, *([] if self.target is None else [self.target])]
 
-    def _of_frame(self, frame: DataFrame) -> tuple[Array, ...]:
+    def _of_frame(self, frame: DataFrame) -> tuple[Array | DataFrame, ...]:
+        if self.wanted() is None and hasattr(frame, "loc") and frame.shape[1] > 1 + (self.target is not None):
+            # By whose labels the model goes, as in `summarize`.
+            return (frame,) if self.target is None else (frame.drop(columns=self.target), frame[self.target])
         names = [name for name in self.wanted() or _names(frame) or () if name != self.target]
         if missing := [name for name in names if name not in (_names(frame) or ())]:
             raise ValueError(f"`columns` must be columns of the data, got {missing}")
@@ -405,6 +412,15 @@ def _names(part: object) -> list[str] | None:
     if hasattr(part, "columns") and hasattr(part, "to_numpy"):
         return list(part.columns)
     return list(part.schema.names) if hasattr(part, "schema") and hasattr(part, "num_rows") else None
+
+
+def _in_order(part: Any, own: list[str], names: list[str]) -> Any:
+    """Return a part with the columns of the first one, in their order."""
+    if own == names:
+        return part
+    if sorted(map(str, own)) != sorted(map(str, names)):
+        raise ValueError(f"`parts` must have the same columns throughout, got {names[:8]} and {own[:8]}")
+    return part[names] if hasattr(part, "loc") else part.select(names)
 
 
 def _pieces(parts: Any, wanted: Sequence[str] | None) -> tuple[Iterator[object], bool, int | None]:

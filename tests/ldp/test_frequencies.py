@@ -138,3 +138,13 @@ def test_bad_input_is_refused():
     for mechanism, rule in itertools.product(MECHANISMS, ("norm-sub", "likelihood")):
         with pytest.raises(ValueError, match="at least one report"):
             estimate_frequencies(mechanism.release([]), rule)
+
+
+def test_estimates_that_are_shares_are_left_as_they_are():
+    mechanism = GeneralizedRandomizedResponse(3.0, 4)
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        x = np.repeat(range(4), rng.integers(50, 120, 4))
+        unbiased = estimate_frequencies(x, "unbiased", mechanism=mechanism)
+        if unbiased.min() > 0:
+            np.testing.assert_array_equal(estimate_frequencies(x, "norm-cut", mechanism=mechanism), unbiased)

@@ -8,7 +8,13 @@ from tests.saved import reread
 from quincunx import ldp
 from quincunx.__main__ import main
 from quincunx.leakage import Channel
-from quincunx.privacy import GeneralizedRandomizedResponse, RandomizedResponse, SubsetSelection, UnaryEncoding
+from quincunx.privacy import (
+    GaussianMechanism,
+    GeneralizedRandomizedResponse,
+    RandomizedResponse,
+    SubsetSelection,
+    UnaryEncoding,
+)
 
 LABELS = {"words": ["tea", "coffee", "mate"], "numbers": [7, 1, 0], "floats": [0.5, -2.0, 1.5]}
 FEW = {"n_chains": 2, "n_warmup": 100, "n_draws": 100, "random_state": 0}
@@ -237,3 +243,42 @@ def test_sums_and_reports_go_by_their_labels():
     named = pandas.Series([30.0, 50.0, 20.0], index=["x", "y", "z"])
     same = [ldp.HistogramModel(data="counts", random_state=0).fit(s, mechanism=codes, n=60) for s in (by_code, named)]
     assert [m.posterior_mean_["theta"].tolist() for m in same] == [told[0].posterior_mean_["theta"].tolist()] * 2
+
+
+def test_bits_of_other_labels_are_not_pooled():
+    answers = ["yes"] * 90 + ["no"] * 10
+    orders = [("no", "yes"), ("yes", "no"), ("left", "right")]
+    released = [
+        RandomizedResponse(8.0, categories=order).release([order[word == "yes"] for word in answers])
+        for order in orders
+    ]
+    how = {"random_state": 0}
+    plain = ldp.BernoulliModel(**how).fit([released[0], released[0][:50]])
+    assert plain.posterior_mean_["probability"] > 0.7
+    assert reread(plain).posterior_mean_ == plain.posterior_mean_
+    for other in released[1:]:
+        model = ldp.BernoulliModel(**how)
+        for call in (
+            lambda model=model, other=other: model.fit([released[0], other]),
+            lambda model=model, other=other: model.fit({"a": released[0], "b": other}),
+            lambda model=model, other=other: model.fit(model.summarize(released[0]) + model.summarize(other)),
+            lambda other=other: ldp.BernoulliModel(**how).fit(released[0]).partial_fit(other),
+        ):
+            with pytest.raises(ValueError, match="`released` must have the same categories in the same order"):
+                call()
+    mechanism = GaussianMechanism(50.0, 1e-3, sensitivity=1.0)
+    x = mechanism.release(np.random.default_rng(0).uniform(-0.5, 0.5, (100, 2)))
+    with pytest.raises(ValueError, match="`y` must have the same labels throughout"):
+        ldp.LogisticRegression(**how).fit([x, x], [released[0], released[1]])
+
+
+def test_releases_with_other_columns_are_not_pooled():
+    mechanism = GaussianMechanism(sigma=0.1, sensitivity=20.0)
+    frame = pandas.DataFrame(np.random.default_rng(0).normal([3, -3], 0.1, (50, 2)), columns=["a", "b"])
+    one, other = mechanism.release(frame), mechanism.release(frame[["b", "a"]])
+    for given in ([one, other], {"x": one, "y": other}):
+        with pytest.raises(ValueError, match="`released` must have the same columns in the same order"):
+            ldp.MultivariateNormalModel(random_state=0).fit(given)
+    answers = mechanism.release(frame["a"] + frame["b"])
+    with pytest.raises(ValueError, match="`x` must have the same columns in the same order"):
+        ldp.LinearRegression(random_state=0).fit([one, other], [answers, answers])

@@ -565,6 +565,7 @@ def test_the_command_line_reads_files_in_pieces(what, tmp_path, monkeypatch):
         assert pieces["posterior"][name] == (pytest.approx(row, rel=1e-6) if what == "mean" else row)
 
 
+@pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
 def test_a_refused_part_adds_nothing_to_a_regression():
     rng = np.random.default_rng(3)
     x = rng.uniform(-0.5, 0.5, (400, 2))
@@ -584,3 +585,41 @@ def test_a_refused_part_adds_nothing_to_a_regression():
     whole = ldp.LinearRegression(**how).partial_fit(frame[:200], told[:200], mechanism=noise)
     whole.partial_fit(frame[200:], told[200:], mechanism=noise)
     np.testing.assert_array_equal(model.coef_, whole.coef_)
+
+
+def test_parts_of_a_stream_go_by_their_columns():
+    mechanism = privacy.UnaryEncoding(5.0, ["tea", "coffee", "mate"])
+    x = ["tea"] * 70 + ["coffee"] * 25 + ["mate"] * 5
+    names = ["tea", "coffee", "mate"]
+    frame = pandas.DataFrame(mechanism.release(x, insecure_seed=1).values, columns=names)
+    turned = frame[["mate", "tea", "coffee"]]
+    model = ldp.HistogramModel(mechanism, random_state=0)
+    whole = model.summarize(frame)
+    for parts in ([turned], [frame[:40], turned[40:]], [turned[:40], frame[40:]]):
+        assert Summary.from_parts(parts, model) == whole
+    noise = privacy.GaussianMechanism(sigma=0.1, sensitivity=20.0)
+    rng = np.random.default_rng(0)
+    rows = pandas.DataFrame(noise.release(rng.normal([3, -3, 1], 0.1, (60, 3))).values, columns=list("abc"))
+    vectors = ldp.MultivariateNormalModel(noise, random_state=0)
+    assert Summary.from_parts([rows[:20], rows[20:][list("cab")]], vectors) == vectors.summarize(rows)
+    with pytest.raises(ValueError, match="`parts` must have the same columns throughout"):
+        Summary.from_parts([rows, rows.rename(columns={"a": "z"})], vectors)
+    pyarrow = pytest.importorskip("pyarrow")
+    batches = [pyarrow.RecordBatch.from_pandas(part) for part in (rows[:20], rows[20:][list("cab")])]
+    assert Summary.from_parts(batches, vectors) == vectors.summarize(rows)
+
+
+@pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
+def test_names_of_features_are_saved_and_forgotten():
+    mechanism = privacy.GaussianMechanism(50.0, 1e-3, sensitivity=1.0)
+    x = np.random.default_rng(0).uniform(-0.5, 0.5, (100, 2))
+    frame = pandas.DataFrame(mechanism.release(x, insecure_seed=1).values, columns=["a", "b"])
+    y = mechanism.release(x @ [1.0, -0.5], insecure_seed=2)
+    how = {"n_warmup": 20, "n_draws": 20, "random_state": 0}
+    model = ldp.LinearRegression(mechanism=(mechanism, mechanism), **how).fit(frame, y.values)
+    loaded = reread(model)
+    assert loaded.feature_names_in_.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="feature names"):
+        loaded.predict(frame[["b", "a"]])
+    model.fit([mechanism.release(x)], [y])
+    assert not hasattr(model, "feature_names_in_")

@@ -35,7 +35,7 @@ def _norm_cut(found: Floats) -> Floats:
     """Return the largest positive estimates, as many as sum to at most one, or the largest alone."""
     order = np.argsort(-found, kind="stable")
     kept = np.maximum(found[order], 0.0)
-    kept[1:][np.cumsum(kept)[1:] > 1] = 0.0
+    kept[1:][np.cumsum(kept)[1:] > 1 + 4 * len(found) * np.finfo(float).eps] = 0.0  # sums are rounded
     shares = np.empty(len(found))
     shares[order] = kept
     return shares

@@ -354,6 +354,8 @@ class Bits(Group, kind="bits"):
     zeros: float
     ones: float
     keep: float
+    #: What zero and one stand for, where the release says it.
+    labels: tuple[object, ...] | None = field(default=None, kw_only=True)
     sums = ("zeros", "ones")
 
     @property
@@ -372,7 +374,8 @@ class Bits(Group, kind="bits"):
         return LdpLikelihood.bits(self.zeros, self.ones, self.keep)
 
     def each(self, codes: npt.ArrayLike) -> Users:
-        return [Bits(1.0, 0.0, self.keep), Bits(0.0, 1.0, self.keep)], np.asarray(codes).reshape(-1).astype(np.intp)
+        each = [replace(self, zeros=1.0, ones=0.0), replace(self, zeros=0.0, ones=1.0)]
+        return each, np.asarray(codes).reshape(-1).astype(np.intp)
 
 
 class Shares(Group):

@@ -552,6 +552,7 @@ class PrivateModel(PosteriorEstimator):
             "quadrature": problem.quadrature,
             "settings": self._settings,
             "mechanism": _law_to_json(self.mechanism),
+            "features": list(getattr(self, "feature_names_in_", ())),
             "priors": {name: [type(prior).__name__, prior.arguments] for name, prior in (self.priors or {}).items()},
         }
         return facts, arrays
@@ -559,6 +560,8 @@ class PrivateModel(PosteriorEstimator):
     def _restore(self, header: Facts, arrays: Mapping[str, Array], runs: list[Run]) -> None:
         super()._restore(header, arrays, runs)
         self.mechanism = _law_from_json(header["mechanism"])
+        if names := header.get("features"):
+            self.feature_names_in_ = np.array(names, dtype=object)
         self.priors = {
             name: getattr(priors, kind)(*arguments) for name, (kind, arguments) in header["priors"].items()
         } or None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from quincunx import _tables
 from quincunx._inference import Floats
 from quincunx._summary import Summary
 from quincunx._tables import is_sparse
@@ -128,6 +129,15 @@ def one_of(deviations: Floats, what: str) -> float:
     if len(found := np.unique(deviations)) > 1:
         raise ValueError(f"`mechanism` must have the same deviation for each {what}, got {found.tolist()}")
     return float(found[0])
+
+
+def refuse_other_columns(parts: Iterable[object], name: str) -> None:
+    """Refuse parts whose second axis has other labels, or the same in another order: they are taken by position."""
+    labels = {axes[1].labels for part in parts if len(axes := _tables.axes(part)) > 1 and axes[1].labels is not None}
+    if len(labels) > 1:
+        raise ValueError(
+            f"`{name}` must have the same columns in the same order throughout, got {sorted(map(str, labels))}"
+        )
 
 
 def split(released: npt.ArrayLike, name: str = "released") -> list[npt.ArrayLike] | None:

@@ -42,6 +42,7 @@ from quincunx.ldp._noise import (
     noise_of,
     one_each,
     one_of,
+    refuse_other_columns,
     refuse_raw,
     sigmas,
     single_sigma,
@@ -114,6 +115,8 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
             self.classes_ = classes
         if self.kind == "inputs" and not isinstance(x, (Release, Summary, list)):
             validation()._check_feature_names(self, x, reset=True)
+        else:
+            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         self._warn_of_clipping(bound)
         return self
 
@@ -307,6 +310,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         records, answers = (list(part) if isinstance(part, (list, tuple)) else [] for part in (x, y))
         if len(records) != len(answers):
             raise ValueError("`y` must be a list of as many releases as `x`")
+        refuse_other_columns(records, "x")
         given = self._pair(self.mechanism if mechanism is None else mechanism, "mechanism")
         refuse_raw(records, given[0], "x")
         refuse_raw(answers, given[1], "y")
@@ -332,6 +336,10 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
             inputs, radius, labels = self._records(records, answers, mechanism)
             groups.append(self._inputs(*inputs))
             radii.append(radius)
+            if labels is not None and classes is not None and not np.array_equal(labels, classes):
+                raise ValueError(
+                    f"`y` must have the same labels throughout, got {classes.tolist()} and {labels.tolist()}"
+                )
             classes = labels if labels is not None else classes
         known = [radius for radius in radii if radius is not None]
         return self._alike(groups), min(known, default=None), classes

@@ -298,6 +298,11 @@ class _OneParameter(ScalarModel):
         return self._variables_of_groups(groups, self._name, self._support)
 
     def _blocks(self, groups: Sequence[Group]) -> list[Block]:
+        labels = {group.labels for group in groups if isinstance(group, Bits) and group.labels is not None}
+        if len(labels) > 1:
+            raise ValueError(
+                f"`released` must have the same categories in the same order throughout, got {sorted(map(str, labels))}"
+            )
         return [self._of_groups(groups, self._name, self._support, self._default)]
 
     def _told_of(self, truth: Mapping[str, float | Floats], rng: np.random.Generator, n: int) -> Array:
@@ -357,7 +362,8 @@ class _WholeModel(_OneParameter):
         if isinstance(noise, RandomizedResponseNoise):
             bits = np.asarray(codes(released, noise))
             ones = int(bits.sum())
-            return Bits(float(bits.size - ones), float(ones), noise.keep_probability)
+            labels = None if isinstance(noise.declared.declared, int) else noise.declared.declared
+            return Bits(float(bits.size - ones), float(ones), noise.keep_probability, labels=labels)
         assert isinstance(noise, (GaussianNoise, GeometricNoise, LaplaceNoise))
         if isinstance(noise, GeometricNoise) and np.ndim(noise.alpha):
             raise ValueError("`released` must have one ratio of noise: give a list of releases, one for each")

@@ -171,7 +171,8 @@ class LDPSGD(Parametrized):
 
     def _group(self, n: int, d: int) -> int:
         factor = _check.real(self.group_factor, "group_factor", positive=True)
-        return int(min(max(math.ceil(factor * d * math.log(d) / self._level() ** 2), 1), n))
+        size = factor * d * math.log(d) / self._level() / self._level()  # the square of a level may be no double
+        return int(max(math.ceil(min(size, n)), 1))
 
     def _descend(
         self,

@@ -17,7 +17,7 @@ from quincunx._core import LdpLikelihood
 from quincunx._inference import Floats, Variable, parameters
 from quincunx._summary import Summary, are_counts
 from quincunx.ldp._groups import Group, Users, exact_sums, rounded
-from quincunx.ldp._noise import CLIPPED, RECORDS, MechanismLike, sigmas
+from quincunx.ldp._noise import CLIPPED, RECORDS, MechanismLike, refuse_other_columns, sigmas
 from quincunx.ldp._problem import Block
 from quincunx.ldp._scalar import ScalarModel
 from quincunx.ldp._simulation import DataSet, covariance, generated
@@ -169,6 +169,8 @@ class MultivariateNormalModel(ScalarModel):
         return found if exact else found.summed()
 
     def _groups(self, released: npt.ArrayLike, mechanism: object, exact: bool, **data: object) -> list[Group]:
+        if isinstance(released, (list, tuple, dict)):
+            refuse_other_columns(released.values() if isinstance(released, dict) else released, "released")
         found = super()._groups(released, mechanism, exact, **data)
         sizes = sorted({self._dimension([group]) for group in found})
         if len(sizes) > 1:
