@@ -252,8 +252,24 @@ def is_long(value: object) -> bool:
 
 
 def is_list_of_edges(value: object) -> bool:
-    """Say whether a value is a DataFrame of pandas with three columns, of two ends and a count."""
-    return of_library(value, "pandas", "DataFrame") and value.shape[1] == 3 != len(value)  # type: ignore[attr-defined, arg-type]
+    """Say whether a value is a DataFrame of pandas with three columns, of two ends and a count.
+
+    Raises
+    ------
+    ValueError
+        If it may be the matrix of three nodes as well: it has three lines, and rows and columns with other labels.
+    """
+    if not of_library(value, "pandas", "DataFrame") or value.shape[1] != 3:  # type: ignore[attr-defined]
+        return False
+    frame: Any = value
+    if len(frame) != 3 or not all(kind.kind in "biuf" for kind in frame.dtypes[:2]):
+        return True
+    if frame.columns.tolist() in (frame.index.tolist(), [0, 1, 2]):
+        return False
+    raise ValueError(
+        "a table of three lines and three columns whose labels differ may be the matrix of three nodes or a list of "
+        f"edges, got the columns {frame.columns.tolist()}: give the matrix as an array, or the ends as words"
+    )
 
 
 def from_long(

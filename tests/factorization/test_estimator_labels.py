@@ -193,3 +193,41 @@ def test_tables_of_cells_with_other_labels_are_refused(name):
             continue  # a release knows its own
         with pytest.raises(ValueError, match=f"`{name}` must have the labels of `released`, in their order: axis 1"):
             model.fit(released, **{name: table[list("edcba")]})
+
+
+def test_new_data_with_other_labels_than_the_fit_s_are_refused():
+    counts = np.random.default_rng(0).poisson(np.array([1.0, 10, 100])[None, :, None] * np.ones((4, 3, 2)))
+
+    def lines(order):
+        cells = {(i, a, t): int(counts[i, "xyz".index(a), t]) for i in range(4) for a in order for t in range(2)}
+        return pd.Series(cells)
+
+    tensor = PoissonTensorFactorization(1, inference="vi", random_state=0).fit(lines("xyz"))
+    assert np.isfinite(tensor.score(lines("xyz")))
+    with pytest.raises(ValueError, match="`released` must have the labels of the fit, in their order: axis 1"):
+        tensor.score(lines("zyx"))
+    table = pd.DataFrame(counts[:, :, 0], columns=[4, 7, 9])
+    matrix = PoissonFactorization(1, inference="vi", random_state=0).fit(table)
+    new = table.rename(index=lambda row: row + 10)  # rows are others each time
+    assert matrix.transform(new).shape == (4, 1)
+    with pytest.raises(ValueError, match="axis 1 has"):
+        matrix.transform(table[[9, 7, 4]])
+    with pytest.raises(ValueError, match="`counts` must have the labels of the fit"):
+        matrix.heldout_error(table[[9, 7, 4]], np.eye(4, 3, dtype=bool))
+
+
+def test_an_edge_of_an_undirected_list_may_be_told_from_either_end():
+    edges = pd.DataFrame({"s": list("abca"), "r": list("bcad"), "n": [50, 60, 70, 1]})
+    model = PoissonBlockmodel(1, directed=False, n_warmup=2, n_draws=2)
+    held = model.fit(edges)._posterior.problem.data
+    assert held.values.tolist() == [[0, 50, 70, 1], [0, 0, 60, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    both = pd.concat([edges, pd.DataFrame({"s": ["b"], "r": ["a"], "n": [3]})])
+    with pytest.raises(ValueError, match="one line for each pair of actors"):
+        model.fit(both)
+    three = edges[:3]
+    assert model.fit(three)._posterior.problem.data.values.tolist() == [[0, 50, 70], [0, 0, 60], [0, 0, 0]]
+    codes = three.assign(s=[0, 1, 2], r=[1, 2, 0])
+    with pytest.raises(ValueError, match="the matrix of three nodes or a list of edges"):
+        model.fit(codes)
+    matrix = pd.DataFrame(codes.to_numpy(), index=list("abc"), columns=list("abc"))
+    assert model.fit(matrix)._posterior.problem.data.shape == (3, 3)

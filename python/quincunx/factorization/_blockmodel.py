@@ -97,7 +97,13 @@ class PoissonBlockmodel(InSample):
 
     def _table(self, released: Counts) -> tuple[Counts, Axes, bool]:
         if _tables.is_long(released) or _tables.is_list_of_edges(released):
-            return _tables.from_long(released, "released", square=True)
+            table, axes, complete = _tables.from_long(released, "released", square=True)
+            if not self.directed:  # a pair has one line, whichever of its ends comes first
+                below = np.tril(table, -1).T
+                if ((below != 0) & (table != 0)).any():
+                    raise ValueError("`released` must have one line for each pair of actors, got both ways of one")
+                table = np.triu(table) + below
+            return table, axes, complete
         return super()._table(released)
 
     def __sklearn_tags__(self) -> Tags:
@@ -179,8 +185,10 @@ class PoissonBlockmodel(InSample):
         self._fitted()
         if alpha is None and not isinstance(released, Release):
             alpha = self._earlier_alpha()
-        refuse_other_labels(alpha, _tables.axes(released), "alpha")
-        refuse_other_labels(mask, _tables.axes(released), "mask")
+        axes = _tables.axes(released)
+        refuse_other_labels(_tables.axes(alpha), axes, "alpha")
+        refuse_other_labels(_tables.axes(mask), axes, "mask")
+        refuse_other_labels(axes, self._posterior.problem.data.axes, "released", "the fit", first=1)
         values, ratios, held_out = unpack(_tables.array(released, "released"), alpha, mask, self.noise)
         checked = InSample._checked_values(self, values, reset=False)
         held_out = as_mask(held_out, checked.shape)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core, _tables
+from quincunx import _check, _core
 from quincunx._tables import Axes
 from quincunx._types import Array, Floats
 from quincunx.privacy import Release
@@ -125,13 +125,13 @@ def _mask(mask: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     return np.array(array, order="C")
 
 
-def refuse_other_labels(value: Given, axes: Axes, name: str) -> None:
-    """Refuse a table of cells whose labels are not those of the counts, in their order: it is taken by position."""
-    for place, (own, axis) in enumerate(zip(_tables.axes(value), axes, strict=False)):
-        if own.labels is not None and axis.labels is not None and own.labels != axis.labels:
+def refuse_other_labels(own: Axes, axes: Axes, name: str, of: str = "`released`", first: int = 0) -> None:
+    """Refuse axes whose labels, from the first that matters on, are not those of others: cells go by their position."""
+    for place, (axis, other) in enumerate(zip(own, axes, strict=False)):
+        if place >= first and axis.labels is not None and other.labels is not None and axis.labels != other.labels:
             raise ValueError(
-                f"`{name}` must have the labels of `released`, in their order: axis {place} has "
-                f"{reprlib.repr(own.labels)}, not {reprlib.repr(axis.labels)}"
+                f"`{name}` must have the labels of {of}, in their order: axis {place} has "
+                f"{reprlib.repr(axis.labels)}, not {reprlib.repr(other.labels)}"
             )
 
 

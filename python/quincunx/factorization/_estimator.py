@@ -453,8 +453,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
 
     def _data(self, released: Counts, alpha: Given, mask: Given, *, reset: bool) -> Data:
         table, axes, complete = self._table(released)
-        refuse_other_labels(alpha, axes, "alpha")
-        refuse_other_labels(mask, axes, "mask")
+        refuse_other_labels(_tables.axes(alpha), axes, "alpha")
+        refuse_other_labels(_tables.axes(mask), axes, "mask")
         values, ratios, held_out = unpack(table, alpha, mask, self.noise)
         if not complete and ratios.any():
             raise ValueError(
@@ -466,6 +466,9 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         if own is not None:
             held_out = own if held_out is None else held_out | own
         named = _tables.fitting(axes, checked.shape)
+        if not reset:
+            of_fit = self._posterior.problem.data.axes
+            refuse_other_labels(named, of_fit, "released", "the fit", first=int(self._takes_new_rows))
         how = {"noise": self.noise, "non_integer": self.non_integer}
         return as_data(checked, ratios, held_out, **how, axes=named, kept=isinstance(table, Release))
 

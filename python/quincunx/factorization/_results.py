@@ -8,13 +8,13 @@ from typing import ClassVar, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check
+from quincunx import _check, _tables
 from quincunx._docs import sections
 from quincunx._inference import PosteriorEstimator
 from quincunx._sklearn import validation
 from quincunx._types import Axes, DataTree, Floats, SeveralAxes
 from quincunx.factorization import _plot
-from quincunx.factorization._data import Data, as_mask
+from quincunx.factorization._data import Data, as_mask, refuse_other_labels
 from quincunx.factorization._misfit import STATISTICS, Misfit, PredictiveCheck, misfit, predictive_check
 from quincunx.factorization._posterior import Posterior
 
@@ -216,6 +216,7 @@ class Results(PosteriorEstimator):
             chosen = chosen & ~own
         if chosen is None or not chosen.any():
             raise ValueError("`mask` must be True for a cell at least, got none")
+        refuse_other_labels(_tables.axes(counts), posterior.problem.data.axes, "counts", "the fit")
         truth = _check.reals(counts, "counts")
         if truth.shape != shape:
             raise ValueError(f"`counts` must have shape {shape}, got {truth.shape}")
