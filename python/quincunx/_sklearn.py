@@ -20,6 +20,26 @@ from quincunx._types import Tags
 
 F = TypeVar("F", bound=Callable[..., object])
 
+NAMES = ("n_features_in_", "feature_names_in_")
+
+
+def keeps_names(fit: F) -> F:
+    """Have a `fit` that is refused leave what was known of the features, which scikit-learn's checks set at once."""
+
+    @functools.wraps(fit)
+    def kept(self: object, *given: Any, **named: Any) -> object:
+        before = {name: vars(self)[name] for name in NAMES if name in vars(self)}
+        try:
+            return fit(self, *given, **named)
+        except BaseException:
+            for name in NAMES:
+                vars(self).pop(name, None)
+            vars(self).update(before)
+            raise
+
+    return kept  # type: ignore[return-value]
+
+
 #: What methods of estimators have in common.
 estimator_doc = assembled(
     records="""

@@ -209,3 +209,17 @@ def test_a_wrong_epsilon_is_refused(estimator, epsilon):
     wrong = estimator.__class__(**{**estimator.get_params(), "epsilon": epsilon})
     with pytest.raises((ValueError, TypeError), match="epsilon"):
         wrong.fit(np.ones((4, 2)), [0, 1, 0, 1])
+
+
+def test_a_refused_fit_leaves_the_names_of_the_earlier_one():
+    y = np.random.default_rng(0).integers(0, 2, 200)
+    frame = pandas.DataFrame({"a": y, "b": 1 - y})
+    model = PrivateBernoulliNB(epsilon=50.0, classes=[0, 1], insecure_seed=1).fit(frame, y)
+    with pytest.raises(ValueError, match="`y`"):
+        model.fit(frame[["b", "a"]], np.full(200, 9))
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    assert (model.predict(frame) == y).all()
+    fresh = PrivateBernoulliNB(epsilon=50.0, classes=[0, 1])
+    with pytest.raises(ValueError, match="`y`"):
+        fresh.fit(frame, np.full(200, 9))
+    assert not hasattr(fresh, "n_features_in_")

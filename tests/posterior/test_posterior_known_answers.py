@@ -280,3 +280,19 @@ def test_the_worked_example_with_noise_has_its_tables():
     assert _table(net, "Y", noisy).tolist() == [2, 5]
     assert _table(net, "X1", noisy).T.ravel().tolist() == [3 * half, 5 * half, half, 5 * half]
     assert _table(net, "X2", noisy).T.ravel().tolist() == [-half, 5 * half, 5 * half, 5 * half]
+
+
+def test_directions_that_no_record_tells_of_are_flat():
+    """Equal columns without a prior: the law of their difference is the ball's alone, and draws end at once."""
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-0.5, 0.5, (40, 3))
+    x[:, 2] = x[:, 0]
+    posterior = BallRegression(1.0, 1.0, 1, 1, 0.0).calibrate(1.0).posterior(x, x[:, 0])
+    draws = posterior.sample(4000, insecure_seed=1).values
+    difference = (draws[:, 0] - draws[:, 2]) / np.sqrt(2)
+    # Given the other two coordinates it is uniform between the ends that the ball leaves.
+    others = (draws[:, 0] + draws[:, 2]) ** 2 / 2 + draws[:, 1] ** 2
+    uniform = (1 + difference / np.sqrt(1 - others)) / 2
+    assert stats.kstest(uniform, "uniform").pvalue > 1e-6
+    assert np.isfinite(posterior.mean).all()
+    assert np.abs(posterior.mean).max() < 1e3

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._categories import Categories, CategoriesLike
 from quincunx._inference._parameters import parameters
-from quincunx._sklearn import Deferred, estimator_doc, validation
+from quincunx._sklearn import Deferred, estimator_doc, keeps_names, validation
 from quincunx._types import Array, Facts, Floats, Ints, Tags
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._records import Codes
@@ -66,6 +66,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         declared = Categories.of(self.classes, "classes", maximum=2**16)
         return declared if declared.labels is None else Categories(tuple(np.unique(declared.labels).tolist()))
 
+    @keeps_names
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Fit by noisy counts.
 
@@ -369,6 +370,7 @@ class PosteriorSampleRegressor(Deferred, sklearn=("RegressorMixin", "BaseEstimat
         tags.input_tags.allow_nan = True
         return tags
 
+    @keeps_names
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Draw the coefficients.
 

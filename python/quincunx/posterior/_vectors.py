@@ -112,11 +112,12 @@ class BallPosterior(_account.Drawn):
     n: int
     mean: Floats
     precision: Floats
-    _spectrum: tuple[Floats, Floats] = field(repr=False)
+    #: Eigenvalues and eigenvectors of the precision, and the mean in their coordinates.
+    _spectrum: tuple[Floats, Floats, Floats] = field(repr=False)
 
     def _draw(self, count: int, relation: Relation, words: list[int] | None) -> Array:
-        values, vectors = self._spectrum
-        flat, _ = _core.ball_normal(values, vectors.T @ self.mean, self.model._radius(), count, words)
+        values, vectors, rotated = self._spectrum
+        flat, _ = _core.ball_normal(values, rotated, self.model._radius(), count, words)
         drawn: Floats = flat.reshape(count, len(self.mean)) @ vectors.T
         # The rotation may carry a vector out of the ball by a rounding; putting it back is post-processing.
         norms = np.linalg.norm(drawn, axis=1, keepdims=True)
@@ -129,11 +130,14 @@ def _ball_posterior(
 ) -> BallPosterior:
     """Return the law with this precision P and P mean = target."""
     values, vectors = np.linalg.eigh(precision)
+    # An eigenvalue is known to the rounding of the largest one. Raised to that, the law has the slope that it had.
+    values = np.maximum(values, len(values) * np.finfo(float).eps * float(values.max()))
     values = np.maximum(values, np.finfo(float).tiny ** 0.5)
-    mean = vectors @ ((vectors.T @ target) / values)
+    rotated = (vectors.T @ target) / values
+    mean = vectors @ rotated
     for array in (mean, precision):
         array.flags.writeable = False
-    return BallPosterior(model, n, mean, precision, (values, vectors))
+    return BallPosterior(model, n, mean, precision, (values, vectors, rotated))
 
 
 def _positive_definite(matrix: object, name: str) -> Floats:
