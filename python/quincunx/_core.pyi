@@ -48,6 +48,7 @@ __all__ = [
     "PrivacyLosses",
     "ReleasedCounts",
     "RoundedSampler",
+    "TableCovariance",
     "Trace",
     "WholeSampler",
     "__build_profile__",
