@@ -202,7 +202,7 @@ def _refuse_masked(value: object, name: str) -> None:
             if not isinstance(part, (int, float, str)):
                 _refuse_masked(part, name)
         return
-    inner = getattr(value, "values", value)  # those of a release
+    inner = getattr(value, "__dict__", {}).get("values", value)  # a release's own; a table of pandas would make them
     if isinstance(inner, np.ma.MaskedArray) and np.ma.is_masked(inner):
         raise ValueError(f"`{name}` must have no masked cells, got {int(np.ma.getmaskarray(inner).sum())} of them")
 

@@ -184,7 +184,8 @@ impl TableCovariance {
     ) -> PyResult<Row<'py, f64>> {
         let law = Law { marginals: marginals.as_slice()?, given: given.as_slice()? };
         let sides = (right.as_slice()?, diagonal.as_slice()?);
-        compute(py, None, |_| self.0.solve(law, sides, tau, (share, directions))).map(|found| found.into_pyarray(py))
+        compute(py, None, |monitor| self.0.solve(law, sides, tau, (share, directions), monitor))
+            .map(|found| found.into_pyarray(py))
     }
 }
 

@@ -79,9 +79,9 @@ class Declared:
     """A curve that was said to hold for the neighbors of a relation, by the user or by a rule of this package.
 
     `words` is what was said, for `PrivacyGuarantee.protects` to repeat; `whole`: what is released are whole numbers.
-    Nothing is known of other neighbors but that
-    those nearer are fewer, and that those farther are joined by a chain of steps, where they are. Only one record that
-    comes or goes fixes a direction: for every other relation a curve that bounds both is kept, also for fewer records.
+    Nothing is known of other neighbors but that those nearer are fewer, and that those farther are joined by a chain of
+    steps, where they are. Only one record that comes or goes fixes a direction: for every other relation a curve that
+    bounds both is kept, also for fewer records.
     """
 
     curve: Curve

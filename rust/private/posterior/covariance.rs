@@ -14,6 +14,7 @@
 //! J. R. Statist. Soc. B 50, for the passes; M. R. Hestenes and E. Stiefel (1952), Methods of conjugate gradients for solving
 //! linear systems, J. Res. NBS 49.
 
+use crate::monitor::Monitor;
 use crate::numeric::dispatch::{at_level, level};
 use crate::{Error, Result};
 use std::ops::Range;
@@ -249,13 +250,14 @@ impl TableCovariance {
     /// The x with (covariance + tau) x = right, to a share of the right, by at most so many conjugate gradients after a diagonal.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless law, right and diagonal are those of the tables.
+    /// [`Error::Shape`] unless law, right and diagonal are those of the tables; whatever the monitor returned.
     pub fn solve(
         &self,
         law: Law<'_>,
         (right, diagonal): (&[f64], &[f64]),
         tau: f64,
         (share, directions): (f64, usize),
+        monitor: &mut dyn Monitor,
     ) -> Result<Vec<f64>> {
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         let mut scratch = self.check(law, &[right, diagonal])?;
@@ -264,7 +266,8 @@ impl TableCovariance {
         let mut direction = scaled.clone();
         let mut size = dot(&rest, &direction);
         let enough = share * share * size;
-        for _ in 0..directions {
+        for done in 0..directions {
+            monitor.tick(done as u64, directions as u64)?;
             if size.is_nan() || size <= enough {
                 break;
             }
@@ -284,6 +287,7 @@ impl TableCovariance {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::monitor::Silent;
 
     fn cells(first: usize, width: usize, rows: &[u32], places: &[u32]) -> Cells {
         Cells { first, width, rows: rows.to_vec(), places: places.to_vec() }
@@ -349,14 +353,17 @@ mod tests {
         let law = Law { marginals: &joint, given: &given };
         let right: Vec<f64> = (0..10).map(|i| f64::from(i * i % 7) - 3.0).collect();
         let diagonal: Vec<f64> = exact(&held).iter().enumerate().map(|(i, row)| row[i] + 0.5).collect();
-        let found = covariance.solve(law, (&right, &diagonal), 0.5, (1e-12, 60)).unwrap();
+        let found = covariance.solve(law, (&right, &diagonal), 0.5, (1e-12, 60), &mut Silent).unwrap();
         let product = covariance.times(law, &found).unwrap();
         for ((product, found), right) in product.iter().zip(&found).zip(&right) {
             assert!((product + 0.5 * found - right).abs() < 1e-9);
         }
         // Nothing is asked for where the right is nothing, and no direction is taken where none is allowed.
         for (right, directions) in [(vec![0.0; 10], 60), (right, 0)] {
-            assert_eq!(covariance.solve(law, (&right, &diagonal), 0.5, (0.1, directions)).unwrap(), [0.0; 10]);
+            assert_eq!(
+                covariance.solve(law, (&right, &diagonal), 0.5, (0.1, directions), &mut Silent).unwrap(),
+                [0.0; 10]
+            );
         }
     }
 
@@ -366,7 +373,7 @@ mod tests {
         let law = Law { marginals: &joint, given: &given };
         assert!(covariance.times(law, &[0.0; 9]).is_err());
         assert!(covariance.times(Law { marginals: &joint[1..], given: &given }, &[0.0; 10]).is_err());
-        assert!(covariance.solve(law, (&[0.0; 10], &[1.0; 9]), 1.0, (0.1, 1)).is_err());
+        assert!(covariance.solve(law, (&[0.0; 10], &[1.0; 9]), 1.0, (0.1, 1), &mut Silent).is_err());
         let alone = || cells(0, 1, &[0], &[0, 0]);
         let root = |tables| Clique { separator: alone(), parent: None, tables };
         let child = |place, above| Clique {
