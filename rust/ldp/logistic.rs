@@ -21,6 +21,7 @@ use super::matrix::{
     multiply_transposed, solve_lower, solve_upper,
 };
 use crate::numeric::dispatch::{at_level, level};
+use crate::numeric::elementary::{ROUND, exp, ln};
 use crate::numeric::special::normal::{cdf, density};
 use crate::{Error, Result};
 use std::f64::consts::{PI, TAU};
@@ -41,18 +42,18 @@ const CORRECTIONS: [f64; 3] = {
 /// Users of a block, whose columns stay in the nearest cache with up to sixty coordinates. Not tuned.
 const BLOCK: usize = 64;
 
-/// Nodes and weights of Gauss and Hermite for the standard normal law, for variances too small for the table's grid.
-pub static HERMITE: LazyLock<[[f64; 2]; 24]> = LazyLock::new(|| gauss_rule(|k| (k as f64).sqrt()));
-
-fn sigmoid(x: f64) -> f64 {
-    let e = (-x.abs()).exp();
-    if x >= 0.0 { 1.0 / (1.0 + e) } else { e / (1.0 + e) }
-}
+/// Nodes and weights of Gauss and Hermite for the standard normal law, for variances too small for the table's grid: they err
+/// by 3e-15 of the slope at a deviation of [`NARROW`].
+pub static HERMITE: LazyLock<[[f64; 2]; 16]> = LazyLock::new(|| gauss_rule(|k| (k as f64).sqrt()));
+/// The deviation of m up to which the rule is Gauss's, not the trapezoid.
+const NARROW: f64 = 0.4;
 
 /// Sigmoid and its first two derivatives, each to full relative accuracy.
+#[inline(always)]
 fn sigmoids(x: f64) -> [f64; 3] {
-    let e = (-x.abs()).exp();
-    let (large, small) = (1.0 / (1.0 + e), e / (1.0 + e));
+    let e = exp(-x.abs());
+    let large = 1.0 / (1.0 + e);
+    let small = e * large;
     let (p, q) = if x >= 0.0 { (large, small) } else { (small, large) };
     [p, p * q, p * q * (q - p)]
 }
@@ -67,14 +68,14 @@ pub fn logistic_normal(m: f64, v: f64) -> [f64; 3] {
     let mut add = |x: f64, weight: f64| {
         sums.iter_mut().zip(sigmoids(x)).for_each(|(sum, value)| *sum += weight * value);
     };
-    if root <= 0.4 {
+    if root <= NARROW {
         HERMITE.iter().for_each(|&[t, weight]| add(m + root * t, weight));
     } else {
         let step = (0.5f64).min(0.5 / root);
         let points = (REACH / step) as i64;
         for k in -points..=points {
             let t = k as f64 * step;
-            add(m + root * t, step * (-0.5 * t * t).exp() / TAU.sqrt());
+            add(m + root * t, step * exp(-0.5 * t * t) / TAU.sqrt());
         }
     }
     sums
@@ -103,12 +104,11 @@ fn expanded(z: f64, root: f64) -> [f64; 3] {
 struct LikelihoodTable {
     low: f64,
     step: f64,
-    cells: usize,
     pieces: Vec<[f64; 6]>,
     ends: [[f64; 3]; 2],
-    sigmoids: Vec<[f64; 3]>,
-    weights: Vec<f64>,
-    values: Vec<[f64; 3]>,
+    means: Vec<f64>,
+    sigmoids: [Vec<f64>; 3],
+    values: [Vec<f64>; 3],
 }
 
 impl LikelihoodTable {
@@ -120,76 +120,178 @@ impl LikelihoodTable {
         let step = self.step;
         let half = (most / step).ceil() as usize + 1;
         self.low = -(half as f64) * step;
-        self.cells = 2 * half;
-        self.values.clear();
-        let (rest, slope) = (1.0 - keep, 2.0 * keep - 1.0);
-        let logs = |[e, e1, e2]: [f64; 3]| {
-            let f = rest + slope * e;
-            let first = slope * e1 / f;
-            [f.ln(), first, slope * e2 / f - first * first]
-        };
-        if root <= 0.4 || root > WIDE {
-            let low = self.low;
-            self.values.extend((0..=2 * half).map(|k| logs(logistic_normal(low + k as f64 * step, v))));
+        self.values.iter_mut().for_each(|sums| {
+            sums.clear();
+            sums.resize(2 * half + 1, 0.0);
+        });
+        // E(-m) = 1 - E(m): of the means up to zero, where E is small and exact to its last digits.
+        let [e, e1, e2] = self.values.each_mut().map(|sums| &mut sums[..=half]);
+        if root > WIDE {
+            for k in 0..=half {
+                [e[k], e1[k], e2[k]] = logistic_normal(self.low + k as f64 * step, v);
+            }
+        } else if root <= NARROW {
+            self.means.clear();
+            self.means.extend((0..=half).map(|k| self.low + k as f64 * step));
+            let nodes: &[[f64; 2]] = if root == 0.0 { &[[0.0, 1.0]] } else { &*HERMITE };
+            at_level!(level(), {
+                for &[t, weight] in nodes {
+                    add_sigmoids(&self.means, root * t, weight, e, e1, e2);
+                }
+            });
         } else {
             // Every so many points of the table's grid carry a node of the rule, at most half a deviation and half a unit apart.
             let skip = ((0.5 * root.min(1.0)) / STEP).floor().max(1.0) as usize;
             let taps = (REACH * root / (skip as f64 * STEP)) as usize;
             let margin = taps * skip;
-            self.weights.clear();
-            let spacing = skip as f64 * STEP / root;
-            self.weights.extend((0..=2 * taps).map(|k| {
-                let t = (k as f64 - taps as f64) * spacing;
-                spacing * (-0.5 * t * t).exp() / TAU.sqrt()
-            }));
-            self.sigmoids.clear();
+            let points = half + 2 * margin + 1;
             let first = self.low - margin as f64 * STEP;
-            self.sigmoids.extend((0..=2 * (half + margin)).map(|k| sigmoids(first + k as f64 * STEP)));
-            for place in 0..=2 * half {
-                let mut sums = [0.0; 3];
-                for (k, weight) in self.weights.iter().enumerate() {
-                    let at = self.sigmoids[place + k * skip];
-                    sums[0] += weight * at[0];
-                    sums[1] += weight * at[1];
-                    sums[2] += weight * at[2];
+            self.means.clear();
+            self.means.extend((0..points).map(|k| first + k as f64 * STEP));
+            self.sigmoids.iter_mut().for_each(|values| {
+                values.clear();
+                values.resize(points, 0.0);
+            });
+            let spacing = skip as f64 * STEP / root;
+            let [at, at1, at2] = &mut self.sigmoids;
+            at_level!(level(), {
+                add_sigmoids(&self.means, 0.0, 1.0, at, at1, at2);
+                for k in 0..=2 * taps {
+                    let t = (k as f64 - taps as f64) * spacing;
+                    let weight = spacing * exp(-0.5 * t * t) / TAU.sqrt();
+                    add_multiple(e, weight, &at[k * skip..]);
+                    add_multiple(e1, weight, &at1[k * skip..]);
+                    add_multiple(e2, weight, &at2[k * skip..]);
                 }
-                self.values.push(logs(sums));
-            }
+            });
         }
-        self.ends = [self.values[0], self.values[self.cells]];
-        self.pieces.clear();
-        let h = step;
-        self.pieces.extend(self.values.windows(2).map(|pair| {
-            // The quintic in s = (m - left)/h with both ends' value, slope and curvature.
-            let ([f0, d0, c0], [f1, d1, c1]) = (pair[0], pair[1]);
-            let (d0, d1, c0, c1) = (d0 * h, d1 * h, c0 * h * h, c1 * h * h);
-            let (a, b, c) = (f1 - f0 - d0 - 0.5 * c0, d1 - d0 - c0, c1 - c0);
-            [f0, d0, 0.5 * c0, 10.0 * a - 4.0 * b + 0.5 * c, 7.0 * b - 15.0 * a - c, 6.0 * a - 3.0 * b + 0.5 * c]
-        }));
+        let [e, e1, e2] = &mut self.values;
+        at_level!(level(), {
+            mirror(e, half, |x| 1.0 - x);
+            mirror(e1, half, |x| x);
+            mirror(e2, half, |x| -x);
+            logarithms(keep, e, e1, e2);
+            self.pieces.resize(2 * half, [0.0; 6]);
+            quintics(step, e, e1, e2, &mut self.pieces);
+        });
+        self.ends = [0, 2 * half].map(|k| [e[k], e1[k], e2[k]]);
     }
 
-    /// The value, the derivative in m and the derivative in v.
-    #[inline]
-    fn at(&self, m: f64) -> [f64; 3] {
+    /// Writes the values of a block, the derivatives in m and those in v.
+    #[inline(always)]
+    fn at(&self, means: &[f64; BLOCK], block: &mut Block) {
+        let Block { cells, rests, columns, values, slopes, spreads } = block;
         let per_step = 1.0 / self.step;
-        let place = (m - self.low) * per_step;
-        if !(place >= 0.0 && place < self.cells as f64) {
-            let (end, edge) = if place < 0.0 { (self.ends[0], self.low) } else { (self.ends[1], -self.low) };
-            return [end[0] + end[1] * (m - edge), end[1], 0.5 * (end[2] + end[1] * end[1])];
+        let last = (self.pieces.len() - 1) as f64;
+        let mut beyond = false;
+        for ((mean, cell), rest) in means.iter().zip(&mut *cells).zip(&mut *rests) {
+            let place = (mean - self.low) * per_step;
+            let inside = place.max(0.5).min(last);
+            beyond |= inside != place;
+            // At an end of a cell either of the two will do.
+            let shifted = (inside - 0.5) + ROUND;
+            *cell = shifted.to_bits();
+            *rest = inside - (shifted - ROUND);
         }
-        let cell = place as usize;
-        let s = place - cell as f64;
-        // Horner's rule for the value, the derivative and half of the second, at once.
-        let [a, b, c, d, e, f] = self.pieces[cell];
-        let (mut value, mut first, mut half) = (f * s + e, f, 0.0);
-        for next in [d, c, b, a] {
-            half = half * s + first;
-            first = first * s + value;
-            value = value * s + next;
+        for (user, &cell) in cells.iter().enumerate() {
+            for (column, coefficient) in columns.iter_mut().zip(self.pieces[cell as u32 as usize]) {
+                column[user] = coefficient;
+            }
         }
-        let first = first * per_step;
-        let second = half * (2.0 * per_step * per_step);
-        [value, first, 0.5 * (second + first * first)]
+        let [a, b, c, d, e, f] = columns;
+        for k in 0..BLOCK {
+            // Horner's rule for the value, the derivative and half of the second, at once.
+            let s = rests[k];
+            let (mut value, mut first, mut half) = (f[k] * s + e[k], f[k], 0.0);
+            for next in [&*d, &*c, &*b, &*a] {
+                half = half * s + first;
+                first = first * s + value;
+                value = value * s + next[k];
+            }
+            let first = first * per_step;
+            let second = half * (2.0 * per_step * per_step);
+            (values[k], slopes[k], spreads[k]) = (value, first, 0.5 * (second + first * first));
+        }
+        if beyond {
+            self.lengthen(means, block);
+        }
+    }
+
+    /// The same of the means that lie beyond the table: straight lines from its ends.
+    #[cold]
+    fn lengthen(&self, means: &[f64; BLOCK], block: &mut Block) {
+        for (user, mean) in means.iter().enumerate() {
+            if !(mean.abs() <= -self.low) {
+                let (end, edge) = if *mean < 0.0 { (self.ends[0], self.low) } else { (self.ends[1], -self.low) };
+                block.values[user] = end[0] + end[1] * (mean - edge);
+                (block.slopes[user], block.spreads[user]) = (end[1], 0.5 * (end[2] + end[1] * end[1]));
+            }
+        }
+    }
+}
+
+/// What is computed of a block of users: the cells of their means, the places there, the coefficients of their pieces.
+#[derive(Clone, Debug)]
+struct Block {
+    cells: [u64; BLOCK],
+    rests: [f64; BLOCK],
+    columns: [[f64; BLOCK]; 6],
+    values: [f64; BLOCK],
+    slopes: [f64; BLOCK],
+    spreads: [f64; BLOCK],
+}
+
+impl Block {
+    const EMPTY: Self = Self {
+        cells: [0; BLOCK],
+        rests: [0.0; BLOCK],
+        columns: [[0.0; BLOCK]; 6],
+        values: [0.0; BLOCK],
+        slopes: [0.0; BLOCK],
+        spreads: [0.0; BLOCK],
+    };
+}
+
+/// Adds the sigmoids of shifted numbers, and their derivatives, times a weight.
+#[inline(always)]
+fn add_sigmoids(means: &[f64], shift: f64, weight: f64, e: &mut [f64], e1: &mut [f64], e2: &mut [f64]) {
+    for (((mean, e), e1), e2) in means.iter().zip(e).zip(e1).zip(e2) {
+        let [value, first, second] = sigmoids(mean + shift);
+        *e += weight * value;
+        *e1 += weight * first;
+        *e2 += weight * second;
+    }
+}
+
+/// Fills what comes after a place by what lies before it.
+#[inline(always)]
+fn mirror(values: &mut [f64], half: usize, image: impl Fn(f64) -> f64) {
+    let (before, after) = values.split_at_mut(half + 1);
+    for (to, from) in after.iter_mut().zip(before[..half].iter().rev()) {
+        *to = image(*from);
+    }
+}
+
+/// Replaces E and its derivatives by those of `ln(1 - p + (2p - 1) E)`.
+#[inline(always)]
+fn logarithms(keep: f64, e: &mut [f64], e1: &mut [f64], e2: &mut [f64]) {
+    let (rest, slope) = (1.0 - keep, 2.0 * keep - 1.0);
+    for ((e, e1), e2) in e.iter_mut().zip(e1).zip(e2) {
+        let f = rest + slope * *e;
+        let first = slope * *e1 / f;
+        (*e, *e1, *e2) = (ln(f), first, slope * *e2 / f - first * first);
+    }
+}
+
+/// The quintics in s = (m - left)/h with both ends' value, slope and curvature.
+#[inline(always)]
+fn quintics(h: f64, values: &[f64], slopes: &[f64], curvatures: &[f64], pieces: &mut [[f64; 6]]) {
+    for (k, piece) in pieces.iter_mut().enumerate() {
+        let (f0, f1) = (values[k], values[k + 1]);
+        let (d0, d1) = (slopes[k] * h, slopes[k + 1] * h);
+        let (c0, c1) = (curvatures[k] * h * h, curvatures[k + 1] * h * h);
+        let (a, b, c) = (f1 - f0 - d0 - 0.5 * c0, d1 - d0 - c0, c1 - c0);
+        *piece = [f0, d0, 0.5 * c0, 10.0 * a - 4.0 * b + 0.5 * c, 7.0 * b - 15.0 * a - c, 6.0 * a - 3.0 * b + 0.5 * c];
     }
 }
 
@@ -210,6 +312,7 @@ pub struct LogisticRecords {
     vectors: Vec<f64>,
     means: Vec<f64>,
     table: LikelihoodTable,
+    block: Box<Block>,
 }
 
 impl LogisticRecords {
@@ -246,6 +349,7 @@ impl LogisticRecords {
             vectors,
             means,
             table: LikelihoodTable::default(),
+            block: Box::new(Block::EMPTY),
         })
     }
 }
@@ -286,17 +390,20 @@ impl Likelihood for LogisticRecords {
         let mut value = -self.users * (half_log + 0.5 * d as f64 * TAU.ln()) - 0.5 * dot(&self.inverse, &self.scatter);
         by_b.fill(0.0);
         let (mut by_v, mut sum) = (0.0, 0.0);
-        let (mut slopes, mut left) = ([0.0; BLOCK], self.users as usize);
+        let (mut left, block) = (self.users as usize, &mut self.block);
         for (means, columns) in self.means.as_chunks::<BLOCK>().0.iter().zip(self.signed.chunks_exact(BLOCK * d)) {
-            slopes.fill(0.0);
-            for (mean, slope) in means.iter().zip(&mut slopes).take(left) {
-                let [log, first, spread] = self.table.at(*mean);
-                sum += log;
-                by_v += spread;
-                *slope = first;
-            }
+            at_level!(level(), {
+                self.table.at(means, block);
+                for values in [&mut block.values, &mut block.slopes, &mut block.spreads] {
+                    values[left.min(BLOCK)..].fill(0.0);
+                }
+                sum += total(block.values.iter().copied());
+                by_v += total(block.spreads.iter().copied());
+                for (sum, column) in by_b.iter_mut().zip(columns.chunks_exact(BLOCK)) {
+                    *sum += total(column.iter().zip(&block.slopes).map(|(z, slope)| z * slope));
+                }
+            });
             left -= left.min(BLOCK);
-            add_products(columns, &slopes, by_b);
         }
         value += sum;
         if let Some(gradient) = gradient {
@@ -346,19 +453,14 @@ fn project(blocks: &[f64], vector: &[f64], out: &mut [f64]) -> f64 {
     })
 }
 
-/// Adds the products of a block's columns with weights of its users.
-fn add_products(columns: &[f64], weights: &[f64; BLOCK], out: &mut [f64]) {
-    at_level!(level(), {
-        for (sum, column) in out.iter_mut().zip(columns.chunks_exact(BLOCK)) {
-            let mut sums = [0.0; 8];
-            for (column, weights) in column.as_chunks::<8>().0.iter().zip(weights.as_chunks::<8>().0) {
-                for lane in 0..8 {
-                    sums[lane] += column[lane] * weights[lane];
-                }
-            }
-            *sum += ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-        }
-    })
+/// The sum of a block, in eight lanes.
+#[inline(always)]
+fn total(mut numbers: impl Iterator<Item = f64>) -> f64 {
+    let mut sums = [0.0; 8];
+    for _ in 0..BLOCK / 8 {
+        sums.iter_mut().for_each(|sum| *sum += numbers.next().unwrap_or_default());
+    }
+    ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
 }
 
 /// `E g^(n)(t)` for n = 1, 3, 5, g = tanh(t/2), t ~ N(0, v).
@@ -370,8 +472,8 @@ pub fn odd_slopes(v: f64) -> [f64; 3] {
     for k in -points..=points {
         let t = k as f64 * step;
         let weight = step * (-0.5 * t * t).exp() / TAU.sqrt();
-        let g = 2.0 * sigmoid(root * t) - 1.0;
-        let w = 4.0 * sigmoids(root * t)[1];
+        let [p, slope, _] = sigmoids(root * t);
+        let (g, w) = (2.0 * p - 1.0, 4.0 * slope);
         let square = g * g;
         sums[0] += weight * w * 0.5;
         sums[1] += weight * w * (3.0 * square - 1.0) * 0.25;

@@ -9,7 +9,7 @@
 use std::f64::consts::LOG2_E;
 
 /// 1.5 * 2^52: adding it rounds to a whole number, which then stands in the lowest bits.
-const ROUND: f64 = 6_755_399_441_055_744.0;
+pub const ROUND: f64 = 6_755_399_441_055_744.0;
 const LN_2_HIGH: f64 = 0.693_147_180_369_123_8; // its last 21 bits are zero, so that small multiples are exact
 const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
