@@ -22,7 +22,7 @@ pub const LARGEST_RELEASE: u64 = 1 << 20;
 const SHARE: f64 = 1e-17;
 /// The same of those above a release, where a draw seldom asks for them.
 const SHARE_OF_DRAWS: f64 = 0.05;
-/// Masses are divided by this where they exceed it, for below a release they may grow beyond every double.
+/// Masses are divided by this where they exceed it, for away from a release they may grow beyond every double.
 const LARGE: f64 = 1e270;
 /// Means of negative binomial counts above this are drawn as gamma and Poisson, not by sequential search.
 pub const SEARCHED: f64 = 16.0;
@@ -69,8 +69,13 @@ impl Masses {
             }
             mass *= ratio;
             y += 1.0;
+            if mass > LARGE {
+                up.iter_mut().for_each(|mass| *mass /= LARGE);
+                (mass, total) = (mass / LARGE, total / LARGE);
+                *scale += LARGE.ln();
+            }
         };
-        (mass, y) = (1.0, o as f64);
+        (mass, y) = (up[0], o as f64);
         while y > 0.0 {
             let ratio = y / (r + y - 1.0) * inverse;
             mass *= ratio;
@@ -230,20 +235,23 @@ mod tests {
     use crate::distributions::tests::{assert_bins_fit, pooled};
     use crate::stream::xoshiro;
 
-    /// Masses of the counts below `end`, added up without ratios.
-    fn masses(o: i64, rate: f64, r: f64, alpha: f64, end: usize) -> Vec<f64> {
-        let noise = (1.0 - alpha) / (1.0 + alpha);
+    /// Masses of the counts below `end`, added up without ratios, over the largest; its logarithm.
+    fn masses(o: i64, rate: f64, r: f64, alpha: f64, end: usize) -> (Vec<f64>, f64) {
+        let noise = ((1.0 - alpha) / (1.0 + alpha)).ln();
         let log_p = -(r / rate).ln_1p();
         let mut log_c = 0.0;
         let mass = |y: usize| {
             let log = log_c + y as f64 * log_p - r * (rate / r).ln_1p();
             log_c += ((r + y as f64) / (y as f64 + 1.0)).ln();
-            noise * (log + (o - y as i64).abs() as f64 * alpha.ln()).exp()
+            noise + log + (o - y as i64).abs() as f64 * alpha.ln()
         };
-        (0..end).map(mass).collect()
+        let logs: Vec<f64> = (0..end).map(mass).collect();
+        let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        (logs.iter().map(|log| (log - most).exp()).collect(), most)
     }
 
-    const CELLS: [(i64, f64, f64, f64); 10] = [
+    /// Of the last three the counts of the largest masses lie far above the release, the masses beyond every double.
+    const CELLS: [(i64, f64, f64, f64); 13] = [
         (3, 0.5, 0.7, 0.37),
         (1, 0.01, 0.05, 0.37),
         (40, 0.3, 0.05, 0.37),
@@ -254,19 +262,23 @@ mod tests {
         (0, 4.0, 1.0, 0.5),
         (5, 1e-4, 3.0, 0.3),
         (12, 8.0, 1e6, 0.5),
+        (5, 2000.0, 6e4, 0.6),
+        (40, 983.544_111_161_88, 1e6, 0.885_403_380_255_394_8),
+        (3, 3000.0, 300.0, 0.9),
     ];
 
     #[test]
     fn moments_are_those_of_the_sum_over_counts() {
         for (o, rate, r, alpha) in CELLS {
-            let masses = masses(o, rate, r, alpha, 4000);
+            let (masses, most) = masses(o, rate, r, alpha, 4000);
             let total: f64 = masses.iter().sum();
+            let log = total.ln() + most;
             let expectation = |of: &dyn Fn(f64) -> f64| {
                 masses.iter().enumerate().map(|(y, mass)| mass * of(y as f64)).sum::<f64>() / total
             };
             let found = Masses::default().moments(o, rate, r, alpha);
             let cell = (o, rate, r, alpha);
-            assert!((found.log_likelihood - total.ln()).abs() < 1e-10 * (1.0 + total.ln().abs()), "{cell:?} {found:?}");
+            assert!((found.log_likelihood - log).abs() < 1e-10 * (1.0 + log.abs()), "{cell:?} {found:?} {log}");
             assert!((found.mean - expectation(&|y| y)).abs() < 1e-10 * (1.0 + found.mean), "{cell:?} {found:?}");
             assert!((found.digamma - expectation(&|y| digamma(r + y))).abs() < 1e-9 * (1.0 + found.digamma.abs()));
         }
@@ -277,7 +289,7 @@ mod tests {
         // Chi-square over counts whose expectation is ten at least; false alarm 1e-6 per cell by the normal deviate.
         for (row, (o, rate, r, alpha)) in CELLS.into_iter().enumerate() {
             let number = 40_000;
-            let masses = masses(o, rate, r, alpha, 4000);
+            let (masses, _) = masses(o, rate, r, alpha, 4000);
             let total: f64 = masses.iter().sum();
             let (mut found, mut rng) = (vec![0.0; 4000], xoshiro([3, 5], 0, 0, row as u64));
             let mut law = Masses::default();
