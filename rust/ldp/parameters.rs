@@ -32,29 +32,42 @@ pub enum ScalarPrior {
 }
 
 impl ScalarPrior {
-    /// The log density and its derivative.
-    pub fn log_density(&self, x: f64) -> (f64, f64) {
-        match *self {
-            ScalarPrior::Normal { mean, sd } => {
-                let z = (x - mean) / sd;
-                (-0.5 * z * z - HALF_LOG_TWO_PI - sd.ln(), -z / sd)
+    /// The log density of a coordinate, that is with the change of variables, and its derivative.
+    ///
+    /// A gamma, a beta or a log-normal law is one of the coordinate itself, wherever that lies: the natural value ends at the
+    /// doubles next to zero and one, where such a law may have much of its mass.
+    pub fn log_density(&self, support: Support, u: f64) -> (f64, f64) {
+        let (x, derivative, log_jacobian, jacobian_slope) = support.natural(u);
+        let (value, slope) = match *self {
+            ScalarPrior::Gamma { shape, rate } => {
+                return (shape * (rate.ln() + u) - lgamma(shape) - rate * x, shape - rate * x);
+            }
+            ScalarPrior::Beta { a, b } => {
+                // ln x and ln(1 - x)
+                let less = (-u.abs()).exp().ln_1p();
+                let (log, other) = (u.min(0.0) - less, (-u).min(0.0) - less);
+                let slope = a * other.exp() - b * log.exp();
+                return (a * log + b * other + lgamma(a + b) - lgamma(a) - lgamma(b), slope);
+            }
+            ScalarPrior::LogNormal { mean, sd } => {
+                let z = (u - mean) / sd;
+                return (-0.5 * z * z - HALF_LOG_TWO_PI - sd.ln(), -z / sd);
             }
             ScalarPrior::HalfNormal { sd } => {
                 let z = x / sd;
                 (-0.5 * z * z - HALF_LOG_TWO_PI - sd.ln() + std::f64::consts::LN_2, -z / sd)
             }
-            ScalarPrior::Gamma { shape, rate } => {
-                (shape * rate.ln() - lgamma(shape) + (shape - 1.0) * x.ln() - rate * x, (shape - 1.0) / x - rate)
+            ScalarPrior::Normal { mean, sd } => {
+                let z = (x - mean) / sd;
+                let mass = match support {
+                    Support::Negative => normal::log_cdf(-mean / sd),
+                    Support::Positive => normal::log_cdf(mean / sd),
+                    Support::Real | Support::Unit => 0.0,
+                };
+                (-0.5 * z * z - HALF_LOG_TWO_PI - sd.ln() - mass, -z / sd)
             }
-            ScalarPrior::Beta { a, b } => (
-                (a - 1.0) * x.ln() + (b - 1.0) * (-x).ln_1p() + lgamma(a + b) - lgamma(a) - lgamma(b),
-                (a - 1.0) / x - (b - 1.0) / (1.0 - x),
-            ),
-            ScalarPrior::LogNormal { mean, sd } => {
-                let z = (x.ln() - mean) / sd;
-                (-0.5 * z * z - HALF_LOG_TWO_PI - sd.ln() - x.ln(), -(1.0 + z / sd) / x)
-            }
-        }
+        };
+        (value + log_jacobian, slope * derivative + jacobian_slope)
     }
 
     /// The scale on which the law of a positive number falls exponentially or faster, if it does: a wall in its logarithm.
@@ -92,23 +105,24 @@ pub enum Support {
 }
 
 impl Support {
-    /// The natural value, its derivative by the coordinate, the log of that derivative's size and the slope of this log.
+    /// The natural value, its derivative by the coordinate, the log of that derivative's size and the slope of this log. Where
+    /// the value would be zero, or one as the end of an interval, it is the double next to it, which has a logarithm.
     #[inline]
     pub fn natural(self, u: f64) -> (f64, f64, f64, f64) {
         match self {
             Support::Real => (u, 1.0, 0.0, 0.0),
             Support::Positive => {
-                let x = u.exp();
+                let x = u.exp().max(f64::MIN_POSITIVE);
                 (x, x, u, 1.0)
             }
             Support::Negative => {
-                let x = u.exp();
+                let x = u.exp().max(f64::MIN_POSITIVE);
                 (-x, -x, u, 1.0)
             }
             Support::Unit => {
                 let e = (-u.abs()).exp();
                 let (small, large) = (e / (1.0 + e), 1.0 / (1.0 + e));
-                let x = if u >= 0.0 { large } else { small };
+                let x = if u >= 0.0 { large.min(1.0 - 0.5 * f64::EPSILON) } else { small.max(f64::MIN_POSITIVE) };
                 (x, small * large, -u.abs() - 2.0 * e.ln_1p(), if u >= 0.0 { small - large } else { large - small })
             }
         }
@@ -252,17 +266,11 @@ impl PriorBlock {
     ) -> f64 {
         match self {
             PriorBlock::Scalar { support, prior } => {
-                let (x, derivative, log_jacobian, jacobian_slope) = support.natural(u[0]);
-                let (log_prior, prior_slope) = prior.log_density(x);
+                let (log_prior, prior_slope) = prior.log_density(*support, u[0]);
                 if let Some((slope, gradient)) = slope_and_gradient {
-                    gradient[0] += (slope[0] + prior_slope) * derivative + jacobian_slope;
+                    gradient[0] += slope[0] * support.natural(u[0]).1 + prior_slope;
                 }
-                let mass = match (prior, support) {
-                    (ScalarPrior::Normal { mean, sd }, Support::Negative) => normal::log_cdf(-mean / sd),
-                    (ScalarPrior::Normal { mean, sd }, Support::Positive) => normal::log_cdf(mean / sd),
-                    _ => 0.0,
-                };
-                log_prior + log_jacobian - mass
+                log_prior
             }
             PriorBlock::Simplex { concentration } => simplex_pull(concentration, natural, slope_and_gradient),
             PriorBlock::Numbers { support, centre, spread, .. } => {
@@ -379,7 +387,7 @@ fn covariance_pull(
     let CovarianceScratch { factor, left, bends, product, adjoint, scales: tau } = CovarianceScratch::of(d, scratch);
     let mut value = log_lkj(d, eta);
     for i in 0..d {
-        value += scales.log_density(tau[i]).0 + u[i];
+        value += scales.log_density(Support::Positive, u[i]).0;
     }
     // ln(1 - z^2) is in the change of variables itself and in ln left of all later columns of its row, of which the last,
     // the diagonal, has LKJ's power of L_ii, d - i - 1 + 2 eta - 2 with i from 0.
@@ -407,7 +415,7 @@ fn covariance_pull(
     for i in 0..d {
         let tau = tau[i];
         let sum = dot(&product[i * d..=i * d + i], &factor[i * d..=i * d + i]);
-        gradient[i] += tau * (sum + scales.log_density(tau).1) + 1.0;
+        gradient[i] += tau * sum + scales.log_density(Support::Positive, u[i]).1;
         for j in 0..=i {
             adjoint[i * d + j] = tau * product[i * d + j];
         }

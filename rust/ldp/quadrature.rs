@@ -18,14 +18,16 @@ use crate::stream::Stream;
 use crate::{Error, Result};
 use std::f64::consts::PI;
 
-/// The log density at the edges of the box, below that at the mode: e^-30 is 1e-13, far below [`TOLERANCE`].
+/// The log density at the edges of the box, below that at the mode, and so of its products with the squares of the values,
+/// below their largest: e^-30 is 1e-13, far below [`TOLERANCE`].
 const DEPTH: f64 = 30.0;
 /// How soon the points spread out. Not tuned: with more, heavy tails take fewer points and normal ones more.
 const SPREAD: f64 = 0.5;
 /// What the next finer grid may change in the moments, in standard deviations, where nothing less is asked for.
 pub const TOLERANCE: f64 = 1e-6;
-/// The points of the finest grid, 2 MiB: a posterior that needs more is refused. Not tuned.
-const FINEST: usize = 1 << 18;
+/// The points of the finest grid of one and of two coordinates, 2 MiB: a posterior that needs more is refused. Not tuned. The
+/// transform takes the product of all points and the longest side: a second here.
+const FINEST: [usize; 2] = [1 << 14, 1 << 18];
 /// The purpose of the words of draws: "ldp", 1.
 const PURPOSE: u64 = 0x6c64_7001;
 
@@ -281,7 +283,7 @@ impl Computed {
             for size in &mut this.size[..dimension] {
                 *size = (4 * *size).div_ceil(3);
             }
-            if this.size[0] * this.size[1] > FINEST {
+            if this.size[0] * this.size[1] > FINEST[dimension - 1] {
                 let iterations = this.size[0] as u64;
                 return Err(Error::NoConvergence { what: "the quadrature", iterations, residual: this.change });
             }
@@ -299,7 +301,7 @@ impl Computed {
         }
         this.log_evidence = last.log_mass;
         (this.mean, this.sd, this.grid) = (last.mean, last.sd, last.grid);
-        this.transform();
+        this.transform(progress)?;
         Ok(this)
     }
 
@@ -318,14 +320,29 @@ impl Computed {
     /// Moves the four edges until all that is beyond them is negligible.
     fn widen(&mut self, posterior: &mut Posterior, progress: &Progress) -> Result<()> {
         let mut u = vec![0.0; self.dimension];
-        let mut best = posterior.log_density(&self.mode, None);
+        // The density, and its products with the squares of natural values: heavy tails have their moments far out. Real
+        // parameters have none: their priors are normal.
+        let heavy: Vec<bool> =
+            posterior.blocks().iter().flat_map(|b| vec![support(b) != Some(Support::Real); b.naturals()]).collect();
+        let mut natural = vec![0.0; heavy.len()];
+        let mut best = vec![f64::NEG_INFINITY; natural.len() + 1];
+        let mut most = best.clone();
+        let mut raise = |posterior: &mut Posterior, u: &[f64], stretch: f64, most: &mut [f64]| {
+            let log = posterior.log_density(u, None) + stretch;
+            posterior.natural(u, &mut natural);
+            most[0] = most[0].max(log);
+            for ((most, x), heavy) in most[1..].iter_mut().zip(&natural).zip(&heavy) {
+                *most = if *heavy { most.max(log + 2.0 * x.abs().ln()) } else { *most };
+            }
+        };
+        raise(posterior, &self.mode, 0.0, &mut best);
         let points = if self.dimension == 2 { 25 } else { 1 };
         for _ in 0..60 {
             let mut settled = true;
             for axis in 0..self.dimension {
                 for upper in [false, true] {
                     progress.check()?;
-                    let mut most = f64::NEG_INFINITY;
+                    most.fill(f64::NEG_INFINITY);
                     for k in 0..points {
                         let mut v = [0.0; 2];
                         v[axis] = self.low[axis] + if upper { self.width[axis] } else { 0.0 };
@@ -334,12 +351,13 @@ impl Computed {
                             v[other] = self.low[other] + self.width[other] * k as f64 / (points - 1) as f64;
                         }
                         let stretch = self.u_at(v, &mut u);
-                        most = most.max(posterior.log_density(&u, None) + stretch);
+                        raise(posterior, &u, stretch, &mut most);
                         self.evaluations += 1;
                     }
-                    best = best.max(most);
-                    if most > best - DEPTH {
-                        let more = if most > best - 0.5 * DEPTH { 1.0 } else { 0.5 };
+                    best.iter_mut().zip(&most).for_each(|(best, most)| *best = best.max(*most));
+                    let above = |depth: f64| best.iter().zip(&most).any(|(best, most)| *most > best - depth);
+                    if above(DEPTH) {
+                        let more = if above(0.5 * DEPTH) { 1.0 } else { 0.5 };
                         self.width[axis] += more;
                         if !upper {
                             self.low[axis] -= more;
@@ -376,7 +394,8 @@ impl Computed {
         posterior.natural(&self.mode, &mut centre);
         for (index, log) in logs.iter_mut().enumerate() {
             *log = (*log - largest).exp();
-            if *log < 1e-18 {
+            // What is far below the largest may have the moments of a heavy tail.
+            if *log < f64::MIN_POSITIVE {
                 continue;
             }
             let v = [self.point(0, index / m), self.point(1, index % m)];
@@ -408,7 +427,7 @@ impl Computed {
     }
 
     /// The coefficients of the trigonometric polynomial through the grid, scaled to an integral of one per period.
-    fn transform(&mut self) {
+    fn transform(&mut self, progress: &Progress) -> Result<()> {
         let [n, m] = self.size;
         let half = m / 2 + 1;
         let total: f64 = self.grid.iter().sum();
@@ -418,6 +437,7 @@ impl Computed {
         };
         let (first, second) = (roots(n), roots(m));
         for i in 0..n {
+            progress.check()?;
             for l in 0..half {
                 let mut sum = [0.0; 2];
                 for j in 0..m {
@@ -432,6 +452,7 @@ impl Computed {
         }
         self.coefficients = ChebyshevSeries::zeros(n * half);
         for k in 0..n {
+            progress.check()?;
             let re = &mut self.coefficients.re[k * half..(k + 1) * half];
             let im = &mut self.coefficients.im[k * half..(k + 1) * half];
             for i in 0..n {
@@ -442,6 +463,7 @@ impl Computed {
                 }
             }
         }
+        Ok(())
     }
 
     /// Coefficients in the second coordinate at one value of the first; those of frequency 0 are the marginal density.

@@ -6,10 +6,10 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from quincunx import _core, ldp, privacy
-from quincunx.ldp import statistics
+from quincunx.ldp import priors, statistics
 
 
 def gaussian(z, mu, sigma, scale, gradient=False, bounds=(-5.0, 5.0)):
@@ -622,3 +622,39 @@ def test_statistics_are_scaled_second_moments():
     clipped = statistics.linear(x * 100, y * 100, x_bound=1.0, y_bound=2.0)[0]
     assert clipped[0] + clipped[3] + clipped[5] == pytest.approx(1.0)
     assert clipped[-1] == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("b", [0.05, 0.1, 0.2, 0.5, 2.0])
+@pytest.mark.parametrize("a", [0.05, 0.1, 0.2, 0.5, 2.0])
+@pytest.mark.parametrize("data", [[1] * 3, [0] * 3, [1, 0, 1], [1] * 100])
+def test_posteriors_of_bits_are_beta_laws_however_much_mass_lies_at_an_end(data, a, b):
+    model = ldp.BernoulliModel(priors={"probability": priors.Beta(a, b)}).fit(data)
+    ones = sum(data)
+    law = stats.beta(a + ones, b + len(data) - ones)
+    evidence = special.betaln(a + ones, b + len(data) - ones) - special.betaln(a, b)
+    assert model.posterior_mean_["probability"] == pytest.approx(law.mean(), abs=1e-8 * law.std())
+    assert model.posterior_sd_["probability"] == pytest.approx(law.std(), rel=1e-7)
+    assert model.log_evidence_ == pytest.approx(evidence, abs=1e-9)
+
+
+@pytest.mark.parametrize("shape", [0.01, 0.05, 0.5])
+def test_posteriors_of_rates_are_gamma_laws_however_near_zero(shape):
+    model = ldp.PoissonModel(priors={"rate": priors.Gamma(shape, 1.0)}).fit([0, 0])
+    assert model.posterior_mean_["rate"] == pytest.approx(shape / 3, rel=1e-8)
+    assert model.log_evidence_ == pytest.approx(-shape * math.log(3), abs=1e-9)
+
+
+@pytest.mark.parametrize("sd", [1.0, 2.0, 2.5, 3.0, 3.5, 4.0])
+def test_moments_of_heavy_tails_are_those_of_a_sum_over_the_logarithm(sd):
+    # The square of the rate times its density is largest at the logarithm 2 sd^2, where the density is far below a double.
+    mechanism, released = privacy.GeometricMechanism(0.01, lower=0, upper=3), [1, -50, 40]
+    model = ldp.PoissonModel(mechanism, priors={"rate": priors.LogNormal(0, sd)}, inference="quadrature").fit(released)
+    u = np.linspace(-60, 80, 200_001)
+    rates, alpha = np.exp(u), math.exp(-0.01 / 3)
+    masses = [*(stats.poisson.pmf(count, rates) for count in range(3)), stats.poisson.sf(2, rates)]
+    likelihoods = [sum(mass * alpha ** abs(z - count) for count, mass in enumerate(masses)) for z in released]
+    weights = np.prod(likelihoods, axis=0) * np.exp(-0.5 * (u / sd) ** 2)
+    mean = rates @ weights / weights.sum()
+    deviation = math.sqrt(rates**2 @ weights / weights.sum() - mean**2)
+    assert model.posterior_mean_["rate"] == pytest.approx(mean, rel=1e-6)
+    assert model.posterior_sd_["rate"] == pytest.approx(deviation, rel=1e-6)

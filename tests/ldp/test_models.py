@@ -103,6 +103,8 @@ def test_a_list_of_releases_is_of_users_with_different_mechanisms(released):
     assert both == pytest.approx(sum(each), rel=1e-13)
 
 
+# Near an edge of the parameters one transition of thousands diverges, by the seed, of which a fit warns.
+@pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
 def test_regressions_recover_their_coefficients_and_predict():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(4000, 2)) * 0.4
@@ -112,11 +114,12 @@ def test_regressions_recover_their_coefficients_and_predict():
     told = statistics.linear(x, y, x_bound=2.0, y_bound=2.0)
     mechanism = privacy.GaussianMechanism(sigma=1.0, sensitivity=1.0)
     release = mechanism.release(told, insecure_seed=1)
-    # The residual's deviation is near its edge at 0: of 2400 draws 210 to 420 count, and below 400 a fit warns.
+    # The residual's deviation is near its edge at 0: of 2400 draws 210 to 420 count.
     settings = {"n_warmup": 400, "n_draws": 1800, "random_state": 0}
     model = ldp.LinearRegression(kind="statistics", **settings).fit(release)
     again = ldp.LinearRegression(mechanism, kind="statistics", **settings).fit(release.values.sum(axis=0), n=4000)
     assert np.allclose(model.coef_, again.coef_)
+    assert model._posterior.statistic("diverging").mean() < 1e-3
     sd = np.asarray(model.posterior_sd_["coefficients"])
     assert (np.abs(model.coef_ - [1.0, -0.5]) < 5 * sd).all()
     assert model.score(x, y) > 0.5
@@ -183,6 +186,7 @@ assert len(found) == 200 and len(set(found)) == 1
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
+@pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
 def test_correlations_without_data_follow_lkj():
     """A correlation of 2 variables under LKJ(eta) is 2 Beta(eta, eta) - 1; of 3, 2 Beta(eta + 1/2, eta + 1/2) - 1."""
     from tests.statistics import FALSE_ALARM
@@ -190,6 +194,7 @@ def test_correlations_without_data_follow_lkj():
     priors = {"correlation": LKJ(1.5), "scales": Gamma(4, 2), "residual_sd": HalfNormal(1)}
     model = ldp.LinearRegression(priors=priors, random_state=0, n_draws=2000, n_chains=2, n_warmup=500)
     model.fit(np.empty((0, 3)), np.empty(0))
+    assert model._posterior.statistic("diverging").mean() < 1e-3
     s = model.draws_["covariance"].reshape(-1, 3, 3)[::10]
     r = s[:, 0, 2] / np.sqrt(s[:, 0, 0] * s[:, 2, 2])
     assert stats.kstest((r + 1) / 2, stats.beta(2.0, 2.0).cdf).pvalue > FALSE_ALARM
