@@ -363,3 +363,17 @@ def test_an_interrupted_factorization_keeps_what_it_has(run, released, tmp_path,
     assert run("factorize", released, *SHORT, "--out", kept) == (130, "", "quincunx: interrupted\n")
     monkeypatch.undo()
     assert PoissonFactorization.load(kept).n_iter_ == 30
+
+
+def test_labels_with_a_number_sign_and_numbers_beyond_doubles_are_read_whole(run, tmp_path):
+    source = tmp_path / "records.csv"
+    source.write_text("C#\nC#\n#\nC\n")
+    labels = ["--categories", "C|C#|#", "--epsilon", 40]
+    status, out, _ = run("release", "generalized-randomized-response", source, *labels)
+    assert (status, out.splitlines()[1:]) == (0, ["C#", "C#", "#", "C"])
+    source.write_text("31\n12#3\n")
+    assert run("release", "laplace", source, "--epsilon", 1, "--bounds", 0, 40)[0] == 2
+    large = [2**53 + 1, 2**53 + 2, -(2**61) - 1]
+    source.write_text("".join(f"{number}\n" for number in large))
+    status, out, _ = run("release", "geometric", source, "--epsilon", 40, "--n", 1)
+    assert (status, [int(word) for word in out.splitlines()[1:]]) == (0, large)

@@ -86,11 +86,18 @@ def tables(lines: Iterable[str], labels: Iterable[str] = (), piece: int | None =
         if some is not head and not any(map(str.strip, some)):
             continue
         try:
-            found: Array = np.loadtxt(some, dtype=kind, delimiter=",", ndmin=2, usecols=columns, quotechar='"')
+            found: Array = np.loadtxt(
+                some, dtype=kind, delimiter=",", comments=None, ndmin=2, usecols=columns, quotechar='"'
+            )
         except ValueError as reason:
             raise ValueError(
                 f"`source` must hold numbers separated by commas, or labels declared: {reason}"
             ) from reason
+        if not words and np.abs(found).max(initial=0.0) >= 2**53:
+            with contextlib.suppress(ValueError):  # whole numbers beyond those that doubles hold
+                found = np.loadtxt(
+                    some, np.int64, delimiter=",", comments=None, ndmin=2, usecols=columns, quotechar='"'
+                )
         yield np.char.strip(found) if words else found
 
 

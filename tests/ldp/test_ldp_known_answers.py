@@ -646,7 +646,7 @@ def test_posteriors_of_rates_are_gamma_laws_however_near_zero(shape):
 
 @pytest.mark.parametrize("sd", [1.0, 2.0, 2.5, 3.0, 3.5, 4.0])
 def test_moments_of_heavy_tails_are_those_of_a_sum_over_the_logarithm(sd):
-    # The square of the rate times its density is largest at the logarithm 2 sd^2, where the density is far below a double.
+    # The square of the rate times its density is largest at the logarithm 2 sd^2, where the density is tiny.
     mechanism, released = privacy.GeometricMechanism(0.01, lower=0, upper=3), [1, -50, 40]
     model = ldp.PoissonModel(mechanism, priors={"rate": priors.LogNormal(0, sd)}, inference="quadrature").fit(released)
     u = np.linspace(-60, 80, 200_001)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -281,6 +282,27 @@ def test_tables_of_any_noise_are_fitted_at_once(mechanism, variance):
     assert law.guarantee.numerics == "insecure"
     assert law.guarantee.epsilon <= sum(release.guarantee.epsilon for release in released.values()) * (1 + 1e-12)
     assert law.sample(10, rng=0)["c"].isin(["x", "y"]).all()
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        LaplaceMechanism(1.0, sensitivity=2.0),
+        GeometricMechanism(1.0, n=2),
+        DiscreteGaussianMechanism(variance=16.0, delta=1e-6, sensitivity=2.0),
+        GaussianMechanism(sigma=4.0, delta=1e-6, sensitivity=2.0),
+    ],
+)
+def test_releases_of_one_mechanism_add_up_and_parts_of_one_release_do_not(mechanism):
+    counts = np.array([[400, 100], [100, 400]])
+    pairs, domain = (("a", "b"), ("b", "c")), {"a": 2, "b": 2, "c": 2}
+    apart = {pair: mechanism.release(counts) for pair in pairs}
+    both = mechanism.release(np.array([counts, counts]))
+    together = {pair: both[place] for place, pair in enumerate(pairs)}
+    for releases in (apart, pickle.loads(pickle.dumps(apart))):
+        assert fit_marginals(releases, domain=domain).guarantee == 2 * mechanism.guarantee
+    for releases in (together, pickle.loads(pickle.dumps(together))):
+        assert fit_marginals(releases, domain=domain).guarantee == mechanism.guarantee
 
 
 def test_the_number_of_records_is_what_the_tables_say():

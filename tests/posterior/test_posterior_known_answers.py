@@ -118,6 +118,17 @@ def test_hockey_sticks_are_the_known_ones():
         assert posterior.beta_hockey_stick(1, a, a, n) == pytest.approx(1e-6, rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "a", "b", "n", "temper", "delta"),
+    [(8, 0.5, 0.01, 5, 0.1, 0.32197), (3, 3, 0.01, 5, 0.1, 0.53043), (30, 1, 0.1, 10, 1, 0.0379948)],
+)
+def test_hockey_sticks_hold_where_the_parameter_rounds_to_one(epsilon, a, b, n, temper, delta):
+    # Deltas to the digits given by integrals with sixty digits; zeros and ones may change their names.
+    found = [posterior.beta_hockey_stick(epsilon, *sides, n, temper=temper) for sides in ((a, b), (b, a))]
+    assert found == pytest.approx([delta] * 2, rel=1e-5)
+    assert found[0] == pytest.approx(found[1], rel=1e-10)
+
+
 def test_hockey_sticks_agree_with_quadrature():
     a, b, n, epsilon = 2.5, 1.5, 4, 0.6
     t = np.linspace(0, 1, 400_001)[1:-1]

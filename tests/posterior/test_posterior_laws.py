@@ -39,6 +39,46 @@ def test_beta_draws_follow_the_trimmed_law(a, b, w, tau, data):
     assert found.cdf([w, 1 - w]).tolist() == pytest.approx([0, 1])
 
 
+@pytest.mark.parametrize("n", [1, 3, 50])
+@pytest.mark.parametrize(
+    "model",
+    [
+        BetaBernoulli(1, 1, trim=0.25, temper=0.1),
+        BetaBernoulli(0.001, 0.001, trim=0.25),
+        BetaBernoulli(1, 1, trim=0.45),
+        BetaBernoulli(1, 1, trim=0.3).calibrate(0.01, n=50),
+        BetaBernoulli(5, 0.5, trim=0.01, temper=2.5),
+        ExponentialGamma(1, 1, bounds=(0.5, 1), data_bound=0.1),
+        ExponentialGamma(2, 3, bounds=(0.5, 5), data_bound=1),
+        posterior.LaplaceGamma(1, 2, bounds=(0.5, 2), data_bound=0.5, mean=3),
+        posterior.NormalPrecisionGamma(1, 1, bounds=(0.5, 2), data_bound=1, mean=-2),
+    ],
+)
+def test_no_divergence_of_neighbors_is_above_what_a_finite_guarantee_says(model, n):
+    guarantee, copies = model.guarantee(n), 30
+    for first, second, more, less in model._cases(n):
+        laws = [
+            posterior.ConjugatePosterior(model, n, *at)._law()[1]
+            for at in ((first, second), (first + more, second + less))
+        ]
+        for p, q in (laws, laws[::-1]):
+            losses = np.log(p / q)
+            mean = p @ losses
+            assert np.abs(losses).max() <= guarantee.epsilon * (1 + 1e-9) + 1e-11
+            assert mean <= posterior.kl_bound(guarantee) * (1 + 1e-9)
+            assert math.log(p @ np.exp(losses)) <= guarantee.renyi(2) * (1 + 1e-9) + 1e-15
+            # Losses rounded downwards to steps: the delta of their sum is below the true one.
+            step = guarantee.epsilon / 1000
+            masses = np.bincount(np.floor(losses / step).astype(int) + 1001, p, minlength=2003)
+            size = 2003 * copies
+            sums = np.fft.irfft(np.fft.rfft(masses, size) ** copies, size)
+            total = step * (np.arange(size) - 1001 * copies)
+            for deviations in (0, 2, 4):
+                epsilon = copies * mean + deviations * math.sqrt(copies * (p @ losses**2 - mean**2))
+                delta = np.maximum(-np.expm1(epsilon - total), 0) @ sums
+                assert delta <= (copies * guarantee).delta_at(epsilon) + 1e-12
+
+
 def test_gamma_draws_follow_the_trimmed_law():
     model = ExponentialGamma(2, 3, bounds=(0.5, 2), data_bound=1)
     found = model.posterior([0.3, 0.9, 0.5])

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from quincunx.privacy import GeometricMechanism, PrivacyGuarantee, gaussian_sigma, sensitivity
+from quincunx.privacy import (
+    DataMetric,
+    DiscreteGaussianMechanism,
+    GeometricMechanism,
+    PrivacyGuarantee,
+    gaussian_sigma,
+    sensitivity,
+)
 
 KNOWN = json.loads((Path(__file__).parents[1] / "known" / "privacy.json").read_text())
 
@@ -56,6 +63,18 @@ def test_geometric_noise_has_the_known_masses(exponent, k, mass):
     alpha = math.exp(-exponent)
     products = ((1 - alpha) ** 2 * alpha ** (i + i + abs(k)) for i in range(100))
     assert math.fsum(products) == pytest.approx(mass, rel=1e-13)
+
+
+@pytest.mark.parametrize("squared", range(1, 41))
+def test_roots_of_whole_numbers_are_the_distances_that_they_stand_for(squared):
+    # An array of whole numbers moves by a vector of ones: its L2 distance is the root, or the double nearest to it.
+    moved, metric = np.linalg.norm(np.ones(squared)), DataMetric("l2", math.sqrt(squared))
+    noise = DiscreteGaussianMechanism(variance=16.0, delta=1e-6, sensitivity=moved, norm="l2")
+    assert noise.guarantee.zcdp == squared / 32
+    assert DiscreteGaussianMechanism(variance=16.0, delta=1e-6, relation=metric).guarantee.zcdp == squared / 32
+    unit = GeometricMechanism(1.0, n=1)
+    noise = GeometricMechanism(alpha=unit.alpha, relation=metric)
+    assert noise.guarantee.epsilon >= squared * (1 - 1e-12)
 
 
 @pytest.mark.parametrize(("rho", "delta", "epsilon"), KNOWN["epsilon_of_zcdp"])

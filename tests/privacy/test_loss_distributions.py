@@ -88,7 +88,7 @@ def test_bad_curves_are_refused_by_name():
             PrivacyGuarantee.of_loss_distribution(*arguments)
     with pytest.raises(ValueError, match="`step`"):
         PrivacyGuarantee(1.0).to_loss_distribution(1e-7)
-    with pytest.raises(ValueError, match="`step`"):
+    with pytest.raises(ValueError, match="`tail`"):
         PrivacyGuarantee(1.0, 1e-3).to_loss_distribution(tail=1e-9)
 
 
@@ -135,3 +135,29 @@ def test_a_law_says_what_it_holds():
     assert isinstance(law, LossDistribution)
     assert law.losses[[0, -1]].tolist() == [-1.0, 1.0]
     assert law.masses[[0, -1]] == pytest.approx([1 / (1 + math.e), math.e / (1 + math.e)], abs=1e-12)
+
+
+def test_losses_that_no_double_holds_are_refused_in_words():
+    for guarantee in (1500 * PrivacyGuarantee(1.0), PrivacyGuarantee.of_gaussian(0.03, 1e-6)):
+        with pytest.raises(ValueError, match="`tail` must be a delta at an epsilon of at most 700"):
+            guarantee.to_loss_distribution(step=0.5)
+    with pytest.raises(ValueError, match="`tail` must be a delta"):
+        PrivacyGuarantee(0.5, 1e-3).to_loss_distribution(step=0.05, tail=1e-8)
+    response = [1 / (1 + math.e), math.e / (1 + math.e)]
+    known, more = (
+        PrivacyGuarantee.of_loss_distribution([*rest, -1.0, 1.0], [0.0] * len(rest) + response, delta=1e-6)
+        for rest in ([], [-1000.0])
+    )
+    assert known == more
+    with pytest.raises(ValueError, match="`losses` must be at least -700"):
+        PrivacyGuarantee.of_loss_distribution([-1000.0, 1.0], [0.5, 0.5], delta=1e-6)
+
+
+def test_orders_beyond_those_of_a_random_subset_are_left_out():
+    noise = subsampled(GaussianMechanism(1.0, 1e-5, sensitivity=1.0, relation=AddRemove()).guarantee, 0.01)
+    curve = [[2.0, 8.0], [0.1, 0.4]]
+    few = PrivacyGuarantee.of_renyi(*curve, 1e-5, relation=AddRemove()) & noise
+    more = PrivacyGuarantee.of_renyi([2.0, 8.0, 20_000.0], [0.1, 0.4, 900.0], 1e-5, relation=AddRemove()) & noise
+    assert more.delta_at(1.0) == few.delta_at(1.0) < 1
+    assert more.epsilon_at(1e-4) == few.epsilon_at(1e-4) < math.inf
+    assert more.kl_divergence() == few.kl_divergence()

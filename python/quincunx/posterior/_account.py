@@ -15,6 +15,8 @@ from quincunx._types import Array, Floats
 from quincunx.posterior._parts import posterior_doc
 from quincunx.posterior._sample import PrivateSample, sample_size
 from quincunx.privacy import AddRemove, PrivacyGuarantee, ReplaceOne
+from quincunx.privacy._curves import Pure, Ranged
+from quincunx.privacy._guarantee import guarantee_of
 from quincunx.privacy._relations import Relation
 from quincunx.privacy._release import marked, seed_words
 
@@ -39,6 +41,12 @@ def set_positive(model: object, *names: str) -> None:
 def ranged(epsilon: float | Fraction, relation: Relation, numerics: str = "exact") -> PrivacyGuarantee:
     """Return the guarantee of a draw whose log density ratio lies in an interval of this length."""
     return PrivacyGuarantee(epsilon, relation=relation, numerics=numerics, range_bounded=True)
+
+
+def bounded(epsilon: float, length: float, relation: Relation) -> PrivacyGuarantee:
+    """Return that of a draw whose log density ratio is at most epsilon in size, in an interval of this length."""
+    loss, whole = Fraction(epsilon), Fraction(length)
+    return guarantee_of(Pure(loss) if 2 * loss <= whole else Ranged(whole, loss), relation)
 
 
 def public(n: int, relation: Relation) -> int | None:

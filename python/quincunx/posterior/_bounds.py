@@ -447,8 +447,9 @@ def beta_hockey_stick(epsilon: float, a: float, b: float, n: int, *, temper: flo
     shift = special.betaln(a1, b1) - special.betaln(a0, b0)
     # log p1/p0 = tau logit(t) - shift, which passes +-epsilon at these points.
     with np.errstate(under="ignore", over="ignore", invalid="ignore", divide="ignore"):
-        up, down = special.expit((level + shift) / tau), special.expit((shift - level) / tau)
-        one = special.betaincc(a1, b1, up) - math.exp(level) * special.betaincc(a0, b0, up)
+        up, down = special.expit(-(level + shift) / tau), special.expit((shift - level) / tau)
+        # Of 1 - t, for t may be 1 where a law with small b has much of its mass.
+        one = special.betainc(b1, a1, up) - math.exp(level) * special.betainc(b0, a0, up)
         other = special.betainc(a0, b0, down) - math.exp(level) * special.betainc(a1, b1, down)
     return float(min(1.0, max(np.nanmax(one), np.nanmax(other), 0.0)))
 

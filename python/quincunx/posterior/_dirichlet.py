@@ -142,7 +142,7 @@ class DirichletCategorical:
         Returns
         -------
         PrivacyGuarantee
-            Range-bounded.
+            Range-bounded; of two categories and n as for `BetaBernoulli`.
 
         {domain}
         """

@@ -153,8 +153,9 @@ class OneParameterModel:
         Returns
         -------
         PrivacyGuarantee
-            Range-bounded. For `ReplaceOne` and n the larger of two exact figures: of the continuous posterior, and of
-            the grid that is drawn from, rounded upwards.
+            Range-bounded. For `ReplaceOne` and n epsilon is the larger of two exact figures: of the continuous
+            posterior, and of the grid that is drawn from, rounded upwards. Compositions go by the range: an epsilon
+            below it bounds the loss, not the length of the interval in which the loss lies.
 
         {domain}
         """
@@ -163,7 +164,7 @@ class OneParameterModel:
         if n is None or isinstance(about, AddRemove):
             return _account.ranged(whole + self._margin(_account.MOST_RECORDS), about)
         count = _check.whole(n, "n", maximum=2**53)
-        return _account.ranged(min(self._finite(count), whole + self._margin(count)), about)
+        return _account.bounded(self._finite(count), whole + self._margin(count), about)
 
     def _finite(self, n: int) -> float:
         if n == 0:

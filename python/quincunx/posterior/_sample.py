@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._docs import sections
-from quincunx._types import Array, Floats
+from quincunx._types import Array, Facts, Floats
 from quincunx.posterior._bounds import query_error_bound
 from quincunx.privacy import PrivacyGuarantee
 
@@ -41,6 +41,10 @@ class PrivateSample:
     def __post_init__(self) -> None:
         if not isinstance(self.values, np.ndarray):
             raise TypeError(f"`values` must be an array, got {type(self.values).__name__}")
+        self.values.flags.writeable = False
+
+    def __setstate__(self, state: Facts) -> None:
+        self.__dict__.update(state)
         self.values.flags.writeable = False
 
     def __len__(self) -> int:

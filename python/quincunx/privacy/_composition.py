@@ -12,7 +12,7 @@ from quincunx import _check, _core
 from quincunx._docs import sections
 from quincunx.errors import TooLargeError
 from quincunx.privacy import _curves, _rational, _relations
-from quincunx.privacy._curves import Approx, Curve, Gaussian, Pure, Ranged
+from quincunx.privacy._curves import Approx, Curve, Gaussian, Pure, Ranged, Subsampled
 from quincunx.privacy._losses import LossDistribution, connect_the_dots
 from quincunx.privacy._privacy_map import Declared, PrivacyMap
 from quincunx.privacy._relations import ONE_RECORD, AddRemove, DataMetric, NoGuarantee, Relation
@@ -202,7 +202,10 @@ class Composition:
     @property
     def range_bounded(self) -> bool:
         """Whether it is that of a single mechanism whose losses lie in an interval of length epsilon."""
-        return len(self.parts) == 1 and isinstance(self.parts[0].curve, Ranged) and self.parts[0].count == 1
+        if [part.count for part in self.parts] != [1]:
+            return False
+        curve = self.parts[0].curve
+        return isinstance(curve, Ranged) and curve.pure == curve.range
 
     def _counted(self) -> list[tuple[Curve, int]]:
         """Return the curves with their counts."""
@@ -225,8 +228,13 @@ class Composition:
 
     @property
     def _orders(self) -> list[float]:
-        """The orders at which alone the Renyi divergences of some part are known, in compositions with it."""
-        return sorted({order for part in self.parts for order in part.curve.orders}) if self._losses is None else []
+        """The orders at which alone the Renyi divergences of some part are known, in compositions with it.
+
+        Those of a random subset are computed up to an order: higher ones are left out.
+        """
+        curves = [part.curve for part in self.parts] if self._losses is None else []
+        most = Subsampled.most_order if any(isinstance(curve, Subsampled) for curve in curves) else math.inf
+        return sorted({order for curve in curves for order in curve.orders if order <= most})
 
     @cached_property
     def _failure(self) -> Fraction:
@@ -437,13 +445,15 @@ class Composition:
         Returns
         -------
         LossDistribution
-            Its `delta_at` is nowhere below that of the guarantee, but for roundings of 1e-14; above it by the
-            curvature between two losses, about ``step**2 / 8``, and by `tail`. It bounds both directions.
+            Its `delta_at` is nowhere below the delta of the release, but for roundings of 1e-14; above that of the
+            guarantee by the curvature between two losses, about ``step**2 / 8``, and by `tail`, and below it where
+            that is not convex in ``exp(epsilon)``, as bounds by orders are not. It bounds both directions.
 
         Raises
         ------
         ValueError, TypeError
-            If an argument lies outside its domain, no epsilon has the delta `tail`, or losses are more than 10**6.
+            If an argument lies outside its domain, no epsilon up to 700 has the delta `tail`, or losses are more than
+            10**6.
 
         Notes
         -----
@@ -464,6 +474,8 @@ class Composition:
         """
         width, rest = _check.real(step, "step", positive=True), _check.open_probability(tail, "tail")
         end = self.epsilon_at(rest)
+        if not end <= 700:
+            raise ValueError(f"`tail` must be a delta at an epsilon of at most 700, got {rest}, which needs {end:g}")
         if not end / width <= 500_000:
             raise ValueError(f"`step` must leave at most 10**6 losses up to {end:g}, got {width}")
         most = math.ceil(end / width * (1 - 2.0**-40))

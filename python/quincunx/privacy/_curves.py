@@ -161,31 +161,38 @@ class Pure(Curve):
 
 @dataclass(frozen=True)
 class Ranged(Curve):
-    """The loss lies in an interval of length `range`: a posterior sample, the exponential mechanism."""
+    """The loss lies in an interval of length `range`: a posterior sample, the exponential mechanism.
+
+    It is at most `loss` where that is known to be less.
+    """
 
     range: Fraction
+    loss: Fraction | None = None
     kind: ClassVar[str] = "ranged"
     grows: ClassVar[bool] = True
     concentrated: ClassVar[bool] = True
 
     @property
     def rho(self) -> Fraction:
-        return min(self.range**2 / 8, tanh_level(self.range))
+        return min(self.range**2 / 8, tanh_level(self.pure))
 
     @property
     def pure(self) -> Fraction:
-        return self.range
+        return self.range if self.loss is None else min(self.loss, self.range)
 
     def pairs(self, *, removed: bool = False) -> list[Pair]:
         return [("ranged", [up(self.range)])] if self.range else []
 
     def group(self, steps: Fraction | int) -> "Ranged":
-        return Ranged(steps * self.range)
+        return Ranged(steps * self.range, None if self.loss is None else steps * self.loss)
+
+    def bounds(self, other: Curve) -> bool:
+        return isinstance(other, Ranged) and self.range >= other.range and self.pure >= other.pure
 
     def delta_at(self, epsilon: float) -> float:
         # (e^(R/2) - e^(x/2))^2 / (e^R - 1) = e^x expm1((R - x)/2)^2 / expm1(R), over e^R where that overflows.
         r = up(self.range)
-        if Fraction(epsilon) >= self.range:
+        if Fraction(epsilon) >= self.pure:
             return 0.0
         rest = (r - epsilon) * (1 + 2.0**-50)
         value = math.expm1(-rest / 2) ** 2 / -math.expm1(-r) if r else 0.0
@@ -421,6 +428,8 @@ class Subsampled(Curve):
     base: Curve
     kind: ClassVar[str] = "subsampled"
     symmetric: ClassVar[bool] = False
+    #: Renyi divergences are sums of as many terms, and computed up to this order.
+    most_order: ClassVar[int] = 10_000
 
     @property
     def failure(self) -> Fraction:

@@ -20,7 +20,7 @@ from quincunx.privacy._guarantee import guarantee_of
 from quincunx.privacy._law import Accuracy, WholeNoise, whole_bounds
 from quincunx.privacy._mechanism import Mechanism, mechanism_doc
 from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift
-from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
+from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne, whole_steps
 from quincunx.privacy._release import Release, with_noise
 
 #: Of discrete Gaussian noise, whose masses are summed one by one to twelve deviations: 1.6 million of them.
@@ -289,8 +289,7 @@ class DiscreteGaussianMechanism(Mechanism):
         if self.sensitivity is None:
             metric = self.relation.metric if isinstance(self.relation, DataMetric) else "l1"
             return Shift(unit, metric if metric == "l2" else "l1", True)
-        size = Fraction(self.sensitivity)
-        curve = unit.along(math.floor(size**2 if self.norm == "l2" else size), self.norm)
+        curve = unit.along(whole_steps(self.sensitivity, self.norm), self.norm)
         words = f"declared to move the array by at most {self.sensitivity:g} in the {self.norm} distance"
         return Declared(curve, self.relation, words, whole=True)
 

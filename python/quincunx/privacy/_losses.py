@@ -109,6 +109,9 @@ def outcomes(losses: Iterable[float] | LossDistribution, masses: Iterable[float]
     law = {_check.real(place, "losses"): Fraction(0) for place in places}
     for place, weight in zip(places, weights, strict=True):
         law[float(place)] += _rational.fraction(weight, "masses")
+    law = {place: mass for place, mass in law.items() if mass} or law
+    if min(law) < -700:
+        raise ValueError(f"`losses` must be at least -700 where they have a mass, got {min(law)}")
     beyond = _rational.fraction(infinite, "infinite")
     missing = 1 - beyond - sum(law.values(), Fraction(0))
     if beyond:

@@ -11,14 +11,13 @@ privacy map answers with a curve, or raises `NoGuarantee`. Files call it "reach"
 | `Declared` | user said what a neighbor moves: nothing is known of other distances than by the rule of groups |
 """
 
-import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, TypeAlias
 
 from quincunx.privacy import _relations
 from quincunx.privacy._curves import Curve
-from quincunx.privacy._relations import ONE_RECORD, AddRemove, DataMetric, NoGuarantee, Relation
+from quincunx.privacy._relations import ONE_RECORD, AddRemove, DataMetric, NoGuarantee, Relation, whole_steps
 
 
 def unknown(what: str, relation: Relation) -> NoGuarantee:
@@ -67,10 +66,7 @@ class Shift:
         """Return the curve at the neighbors of a relation, and how many independent copies of it they see."""
         if not (isinstance(relation, DataMetric) and relation.metric == self.metric):
             raise unknown(f"noise that follows the {self.metric} distance of arrays", relation)
-        far = Fraction(relation.radius)
-        steps: Fraction | int = far + self.rest
-        if self.whole:
-            steps = math.floor(far**2 if self.metric == "l2" else far)
+        steps = whole_steps(relation.radius, self.metric) if self.whole else Fraction(relation.radius) + self.rest
         return self.unit.along(steps, self.metric), 1
 
 

@@ -199,6 +199,15 @@ def moved(relation: Relation, distance: float) -> int | None:
     if isinstance(relation, ReplaceOne):
         return math.floor(distance)
     if isinstance(relation, DataMetric) and relation.metric in ("hamming", "l1", "l2"):
-        exact = Fraction(distance)
-        return math.floor(exact * exact if relation.metric == "l2" else exact)
+        return whole_steps(distance, relation.metric)
     return None
+
+
+def whole_steps(distance: float, metric: str) -> int:
+    """Return the largest L1 distance of arrays of whole numbers at a distance: their L2 distance squared at most.
+
+    The float nearest to the root of a whole number stands for it, also where it lies below.
+    """
+    if metric != "l2":
+        return math.floor(distance)
+    return math.floor(Fraction(math.nextafter(distance, math.inf)) ** 2)

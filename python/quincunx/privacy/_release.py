@@ -123,6 +123,7 @@ class Release(Guaranteed):
 
     def __setstate__(self, state: Facts) -> None:
         self.__dict__.update({"axes_": ()} | state)
+        self.values.flags.writeable = False
 
     @property
     def index(self) -> tuple[Hashable, ...] | None:
@@ -329,7 +330,8 @@ class Release(Guaranteed):
             Where to.
         format : {"npz", "csv", "json"}, optional
             By default what the end of the path says (.csv, .json, also with .gz behind it), else npz. A CSV file is a
-            table whose first line, after ``#``, holds the guarantee: ``pandas.read_csv(path, comment="#")`` reads it.
+            table whose first line, after ``#``, holds the guarantee: ``pandas.read_csv(path, comment="#")`` reads it
+            where no label holds that sign.
 
         Raises
         ------
@@ -433,8 +435,15 @@ def with_noise(
 
 
 def marked(guarantee: PrivacyGuarantee, insecure_seed: object) -> PrivacyGuarantee:
-    """Return the guarantee of a release, marked as insecure if the seed is known."""
-    return guarantee if insecure_seed is None else guarantee.marked("insecure")
+    """Return the guarantee of a release, marked as insecure if the seed is known: an object of its own.
+
+    Parts of one release share theirs, two releases of a mechanism do not.
+    """
+    if insecure_seed is not None:
+        return guarantee.marked("insecure")
+    own = object.__new__(PrivacyGuarantee)
+    vars(own).update(vars(guarantee))  # with what was computed of it already
+    return own
 
 
 def labelled(release: Release, data: object) -> Release:
