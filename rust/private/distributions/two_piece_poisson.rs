@@ -189,11 +189,11 @@ impl TwoPiecePoisson {
     /// Minus infinity and not a number where alpha is 0 and the rate is 0 but the release is not.
     pub fn log_marginal(&self) -> (f64, f64) {
         let alpha = self.alpha;
+        let noise = (-alpha).ln_1p() - alpha.ln_1p();
         if self.released <= 0.0 {
-            let noise = if self.released == 0.0 { 0.0 } else { self.released * -alpha.ln() };
-            return (((1.0 - alpha) / (1.0 + alpha)).ln() + noise - (1.0 - alpha) * self.rate, alpha - 1.0);
+            let steps = if self.released == 0.0 { 0.0 } else { self.released * -alpha.ln() };
+            return (noise + steps - (1.0 - alpha) * self.rate, alpha - 1.0);
         }
-        let noise = ((1.0 - alpha) / (1.0 + alpha)).ln();
         let joint = log_poisson(self.joint, self.rate, self.joint - self.rate);
         // pois(o; rate) over p(o | o), the part of the holder's mass at the joint taken out of both where it is large
         let (direct, difference) = match self.holder {
@@ -464,6 +464,19 @@ mod tests {
             assert!((law.log_marginal().0 - log_marginal).abs() < 1e-13);
             assert!((law.mean() / mean - 1.0).abs() < 1e-12);
             assert!((law.log_marginal().1 - (law.mean() / rate - 1.0)).abs() < 1e-14);
+        }
+    }
+
+    #[test]
+    fn marginals_near_zero_keep_their_digits() {
+        // -2 atanh(alpha) - (1 - alpha) rate, by the series of atanh.
+        for (rate, alpha) in
+            [(0.0, 1e-17f64), (1e-18, 1e-12), (0.0, 1e-9), (2.302_349_348_722_363_5e-6, 1e-12), (0.0, 1e-3)]
+        {
+            let series = alpha + alpha.powi(3) / 3.0 + alpha.powi(5) / 5.0 + alpha.powi(7) / 7.0;
+            let known = -2.0 * series - (1.0 - alpha) * rate;
+            let found = TwoPiecePoisson::new(0.0, rate, alpha).unwrap().log_marginal().0;
+            assert!((found / known - 1.0).abs() < 1e-13, "{rate} {alpha}: {found} {known}");
         }
     }
 
