@@ -2,7 +2,19 @@
 
 import re
 import signal
-from decimal import Decimal
+from decimal import (
+    ROUND_DOWN,
+    Clamped,
+    Context,
+    Decimal,
+    FloatOperation,
+    Inexact,
+    Overflow,
+    Rounded,
+    Subnormal,
+    Underflow,
+    localcontext,
+)
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,8 +22,21 @@ import mpmath
 import pytest
 from tests.interrupts import Stopped, interrupted_after, stop_after
 
-from quincunx import lattices
-from quincunx.entropy import Enclosure, EntropyBounds, entropy_bounds, entropy_estimate
+from quincunx import counting, lattices
+from quincunx.entropy import (
+    Enclosure,
+    EntropyBounds,
+    annealed_entropy,
+    annealed_entropy_limit,
+    dimer_entropy,
+    entropy_bounds,
+    entropy_estimate,
+    expected_count,
+    phase_diagram,
+    quenched_entropy,
+    solved_entropy,
+    spanning_tree_entropy,
+)
 from quincunx.entropy._corner import corner_rounds
 from quincunx.entropy._numbers import log_above, log_below
 
@@ -326,3 +351,41 @@ def test_an_interrupt_is_answered_while_tables_are_large(arguments, delay, recor
     print(f"{arguments}: answered an interrupt after {1000 * seconds:.0f} ms")
     # The strict figure is 200 ms; a machine that is busy with other things gets two seconds.
     assert seconds < 2.0
+
+
+HOSTILE = [
+    Context(prec=4, rounding=ROUND_DOWN, Emin=-3, Emax=3, clamp=1, traps=[]),
+    Context(prec=28, traps=[Inexact, Rounded, FloatOperation, Overflow, Subnormal, Underflow, Clamped]),
+]
+SEVEN = Decimal("0.7")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: entropy_bounds("square", digits=30, activity=SEVEN),
+        lambda: entropy_bounds("triangular", digits=7),
+        lambda: entropy_bounds("martini", model="matchings", digits=4, activity=SEVEN),
+        lambda: entropy_bounds("square", model="ising", activity=SEVEN),
+        lambda: entropy_bounds("king").growth_constant.width,
+        lambda: entropy_estimate("square", activity=SEVEN, digits=8, susceptibility=True),
+        lambda: vars(phase_diagram("square", [SEVEN, 1, 6])),
+        lambda: phase_diagram("square", [1, 2], model="matchings").at(SEVEN),
+        lambda: [solved_entropy("triangular", activity=z) for z in (SEVEN, "critical", 20)],
+        lambda: [solved_entropy("square", model=model) for model in ("ising", "dimers", "spanning-trees")],
+        lambda: (dimer_entropy("honeycomb"), spanning_tree_entropy("kagome")),
+        lambda: (expected_count(2, 2, SEVEN), annealed_entropy(2, 2, SEVEN), quenched_entropy(2, 2, SEVEN)),
+        lambda: (annealed_entropy_limit(None, SEVEN, width=6), annealed_entropy_limit(2).growth_constant),
+        lambda: [counting.hard_core(lattices.square(3, 3), SEVEN, mode=mode) for mode in ("exact", "float", "log")],
+        lambda: (counting.log_spanning_trees((2, [(0, 1)]), weight=[SEVEN]), counting.tutte_polynomial((2, [(0, 1)]))),
+        lambda: [f((2, [(0, 1)]), weight=[SEVEN]) for f in (counting.log_matchings, counting.log_perfect_matchings)],
+    ],
+)
+def test_the_callers_decimal_context_changes_nothing(call):
+    def shown():
+        return re.sub(r"seconds'?[=:] ?[0-9.e-]+", "", repr(call()))
+
+    expected = shown()
+    for context in HOSTILE:
+        with localcontext(context):
+            assert shown() == expected

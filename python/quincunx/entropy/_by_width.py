@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Callable
-from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -45,11 +44,11 @@ def by_strips(
         known = ", ".join(name for name in sorted(LATTICES) if mirrors_of(name) or base_of(name))
         raise ValueError(f"`lattice` must be one of {known}: no theorem bounds {gas.name!r} by strips")
     limit = time_limit if width is None and gas.digits is not None else math.inf
-    return _narrowed(gas, "strips and rings", widths, prove, Decimal("0.7"), limit)
+    return _narrowed(gas, "strips and rings", widths, prove, 0.7, limit)
 
 
 def _narrowed(
-    gas: Gas, what: str, widths: list[int], prove: Callable[[int], Proof], least: Decimal, limit: float
+    gas: Gas, what: str, widths: list[int], prove: Callable[[int], Proof], least: float, limit: float
 ) -> EntropyBounds:
     """Return what growing widths prove, until the digits are reached or an interval is not `least` times as wide."""
     start = time.perf_counter()
@@ -68,12 +67,12 @@ def _narrowed(
                 if best is None:
                     raise
                 break
-            rounds.append(_Round(lines, found.width, evidence["states"], time.process_time() - began))
+            rounds.append(_Round(lines, float(found.width), evidence["states"], time.process_time() - began))
             better = best is None or found.width < best.width
             if better:
                 proof = theorem, "ring", evidence | {"width": lines, "seconds": time.perf_counter() - start}
             # Proved intervals may be cut with one another; the evidence of the narrowest stands for all.
-            shrinks = best is None or found.width <= best.width * least
+            shrinks = best is None or float(found.width) <= float(best.width) * least
             best = found if best is None else Enclosure(max(found.lower, best.lower), min(found.upper, best.upper))
             if best.digits >= gas.wanted or not (better and shrinks):
                 break
@@ -141,7 +140,7 @@ class _Round(NamedTuple):
     """What strips and rings of a width proved, and in how many seconds."""
 
     lines: int
-    width: Decimal
+    width: float
     states: int
     seconds: float
 
@@ -187,4 +186,4 @@ def faces_by_rings(gas: Gas, model: FaceModel, factor: Fraction, width: int | No
             raise ValueError(f"`width` must be even: theorem A' says nothing about odd rings, got {width}")
     ends = best_ends(model)
     prove = lambda columns: face_ring_bounds(model, columns, power, ends, factor)  # noqa: E731
-    return _narrowed(gas, "rings", widths, prove, Decimal("0.9"), math.inf)
+    return _narrowed(gas, "rings", widths, prove, 0.9, math.inf)

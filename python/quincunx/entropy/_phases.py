@@ -9,7 +9,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from decimal import Context, Decimal, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -177,7 +177,7 @@ class PhaseDiagram:
         logs = np.log(self.activities)
         parts = np.linspace(0, 1, _STEPS, endpoint=False)
         grid = np.unique(np.concatenate([*(a + (b - a) * parts for a, b in itertools.pairwise(logs)), logs[-1:]]))
-        between = np.array([pair[quantity == "density"] for pair in self._at([Decimal(t) for t in grid])])
+        between = np.array([pair[quantity == "density"] for pair in self._at([Decimal.from_float(t) for t in grid])])
         between[~np.isfinite(between)] = np.nan
         axes.fill_between(np.exp(grid), *between.T, color=color, alpha=0.25, linewidth=0)
         for end, line in zip(ends, between.T, strict=True):
@@ -310,7 +310,9 @@ def _log(z: Fraction) -> Decimal:
 
 def _outward(lower: Decimal, upper: Decimal) -> Interval:
     """Return doubles outside of two ends and of what these err by."""
-    return Interval(math.nextafter(float(lower - _ERROR), -math.inf), math.nextafter(float(upper + _ERROR), math.inf))
+    down, up = (Context(prec=_PRECISION, rounding=rounding) for rounding in (ROUND_FLOOR, ROUND_CEILING))
+    ends = float(down.subtract(lower, _ERROR)), float(up.add(upper, _ERROR))
+    return Interval(math.nextafter(ends[0], -math.inf), math.nextafter(ends[1], math.inf))
 
 
 def _merged(points: list[_Point]) -> list[_Point]:
