@@ -8,6 +8,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from scipy import stats
 
 from quincunx import counting, lattices
 from quincunx.entropy import (
@@ -216,6 +217,31 @@ def test_sampled_quenched_means_agree_with_exact_ones(m, n, p):
     assert not drawn.exact
     assert abs(drawn.mean - exact.mean) < 5.1 * drawn.standard_error
     assert drawn.standard_error < drawn.raw_standard_error
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("n_draws", [16, 64, 256, pytest.param(1024, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("p", [0.005, 0.02, 0.1, 0.3, 0.5, 0.97])
+def test_standard_errors_cover_the_quenched_mean_whether_diagonals_are_rare_or_not(p, n_draws):
+    # At most 2 in 100 are beyond three of them. False-alarm rate 1e-6 for the table.
+    exact = quenched_entropy(3, 3, p).mean
+    draws = [quenched_entropy(3, 3, p, n_draws=n_draws, rng=seed, exact=False) for seed in range(200)]
+    beyond = sum(abs(found.mean - exact) > 3 * found.standard_error for found in draws)
+    assert beyond <= stats.binom.isf(1e-6 / 24, len(draws), 0.02)
+
+
+def test_where_draws_are_alike_the_standard_error_is_a_bound_that_holds_in_all_grids():
+    first, second = (quenched_entropy(10, 10, 1e-6, n_draws=4096, rng=seed) for seed in (1, 2))
+    assert abs(first.mean - second.mean) < first.standard_error == first.raw_standard_error < 5e-7
+    cells = 12
+    bits = (np.arange(2**cells)[:, None] >> np.arange(cells) & 1).astype(bool)
+    logs = _triangulated._log_counts(bits.reshape(-1, 4, 3))
+    assert max(abs(logs - logs[np.arange(2**cells) ^ 1 << k]).max() for k in range(cells)) < math.log(4 / 3)
+    for p in (0, 1e-6, 0.02, 0.3, 0.5, 0.97, 1):
+        weights = np.where(bits, p, 1 - p).prod(axis=1)
+        variance = weights @ (logs - weights @ logs) ** 2 / cells**2
+        bound = quenched_entropy(4, 3, p, n_draws=16, rng=0, exact=False).standard_error
+        assert variance / 16 <= bound**2 <= p * (1 - p) / cells / 16 * math.log(4 / 3) ** 2 * (1 + 1e-12)
 
 
 def test_draws_repeat_with_their_seed():
