@@ -125,6 +125,10 @@ def test_one_wrong_residue_is_noticed(number, place, error):
     [
         ([], {}, ValueError, "at least one pair"),
         ([(7, 3)], {"bound": 7}, ValueError, "moduli with a product above `bound`"),
+        ([(7, 0)], {}, ValueError, "a second pair"),
+        ([(7, 6)], {"bound": 4}, ValueError, "a number of at most `bound`, 4, got 6"),
+        ([(7, 3), (11, 1)], {"bound": 20}, ValueError, "a number of at most `bound`, 20, got 45"),
+        ([(7, 3), (11, 1), (13, 6)], {"bound": 44}, ValueError, "a number of at most `bound`, 44, got 45"),
         ([(7, 3)], {"bound": -1}, ValueError, "`bound` must be at least 0"),
         ([(7, 3)], {"bound": 1.5}, TypeError, "`bound`"),
         ([(9, 1), (15, 1), (7, 1)], {}, ValueError, "common factor|coprime"),

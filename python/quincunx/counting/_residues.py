@@ -104,7 +104,7 @@ def combine_residues(residues: Iterable[tuple[int, int]], bound: int | None = No
     ------
     ValueError
         If a modulus or residue is out of range, the moduli are not odd or have a common factor, they do not suffice for
-        the bound, or a spare modulus contradicts the others: then a residue is wrong.
+        the bound, or the number is above it or a spare modulus contradicts the others: then a residue is wrong.
     TypeError
         If `residues` does not hold pairs of whole numbers.
 
@@ -117,6 +117,8 @@ def combine_residues(residues: Iterable[tuple[int, int]], bound: int | None = No
     pairs = _pairs(residues)
     if not pairs:
         raise ValueError("`residues` must hold at least one pair (modulus, residue), got none")
+    if bound is None and len(pairs) == 1:
+        raise ValueError("`residues` must hold a second pair, which verifies the first, unless `bound` is given")
     needed = len(pairs) - 1
     if bound is not None:
         limit, product, needed = _check.whole(bound, "bound"), 1, 0
@@ -131,6 +133,8 @@ def combine_residues(residues: Iterable[tuple[int, int]], bound: int | None = No
             found = value % modulus
             message = f"`residues` must belong to one number, got {expected} modulo {modulus}, the others say {found}"
             raise ValueError(message)
+    if bound is not None and value > limit:
+        raise ValueError(f"`residues` must belong to a number of at most `bound`, {limit}, got {_check.shown(value)}")
     return value
 
 
