@@ -405,6 +405,7 @@ def test_colorings_lie_between_rings_and_strips(colors):
         ({"lattice": "king", "model": "matchings", "method": "corner"}, ValueError, "lattice"),
         ({"lattice": "king", "model": "matchings", "method": "ring"}, ValueError, "lattice"),
         ({"model": "matchings", "bond_dimension": 2}, ValueError, "bond_dimension"),
+        ({"model": "matchings", "lattice": UnitCell(np.eye(2), [(0, 0)], [])}, ValueError, "`lattice` must have bonds"),
     ],
 )
 def test_bad_arguments_of_models_are_named(arguments, error, words):

@@ -215,9 +215,9 @@ def _by_windows(gas: Gas, width: int | None) -> EntropyBounds:
 def _by_line_graph(gas: Gas, method: str, asked: Facts, max_bond_dimension: int) -> EntropyBounds:
     """Return bounds of matchings as independent sets of the line graph, which may be a lattice of the field."""
     line = next((name for name, row in LATTICES.items() if row.line_graph_of == gas.name), None)
-    cell = unit_cell_of(line) if line else gas.cell.line_graph()
-    if cell.num_sites == 0:
+    if not gas.cell.bonds:
         raise ValueError(f"`lattice` must have bonds, got {gas.cell!r}")
+    cell = unit_cell_of(line) if line else gas.cell.line_graph()
     if method == "auto" and line is None:
         method = "window"
     exponent = Fraction(cell.num_sites, gas.cell.num_sites)
