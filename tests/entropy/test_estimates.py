@@ -119,6 +119,22 @@ def test_a_small_activity_has_its_series():
         assert estimate.susceptibility == pytest.approx(float(z - 2 * (1 + degree) * z**2), abs=5e-7)
 
 
+@pytest.mark.parametrize("exponent", [25, 41, 80])
+def test_huge_and_tiny_activities_are_estimated_or_refused_in_words(exponent):
+    z = 10**exponent
+    for lattice in LATTICES:
+        tiny = entropy_estimate(lattice, activity=Fraction(1, z), digits=5, susceptibility=True)
+        assert (round(tiny.value, 5), round(tiny.density * z, 9)) == (0, 1)
+        assert tiny.susceptibility == pytest.approx(1 / z, abs=1e-16)
+        if lattice == "square":
+            huge = entropy_estimate(lattice, activity=z, digits=5).growth_constant
+            with localcontext(Context(prec=60)):
+                assert abs(huge - Decimal(z).sqrt()) < Decimal("0.6e-5")
+        else:
+            with pytest.raises(ValueError, match="`activity` must be one where corner tensors prove a spectral gap"):
+                entropy_estimate(lattice, activity=z, digits=5)
+
+
 def test_next_neighbor_weights_lead_from_the_square_to_the_king_s_lattice(known):
     square = entropy_estimate("square", next_neighbor_weight=1)
     assert square == entropy_estimate("square")
