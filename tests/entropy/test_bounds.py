@@ -370,6 +370,7 @@ SEVEN = Decimal("0.7")
         lambda: entropy_bounds("king").growth_constant.width,
         lambda: entropy_estimate("square", activity=SEVEN, digits=8, susceptibility=True),
         lambda: vars(phase_diagram("square", [SEVEN, 1, 6])),
+        lambda: vars(phase_diagram("triangular", [10**10])),
         lambda: phase_diagram("square", [1, 2], model="matchings").at(SEVEN),
         lambda: [solved_entropy("triangular", activity=z) for z in (SEVEN, "critical", 20)],
         lambda: [solved_entropy("square", model=model) for model in ("ising", "dimers", "spanning-trees")],

@@ -4,6 +4,7 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
+import networkx
 import numpy as np
 import pytest
 
@@ -159,6 +160,26 @@ def test_lattices_without_perfect_matchings_have_no_free_dimers():
     )
     assert _phases._limits_of_matchings(star).free == 0
     assert _phases._limits_of_matchings(UnitCell.named("king")).free == Decimal("0.5")
+
+
+@pytest.mark.parametrize("lattice", ["square", "triangular"])
+def test_densities_are_at_most_one_over_the_size_of_a_largest_clique(lattice):
+    cell = UnitCell.named(lattice)
+    for shell in range(2, 15):
+        cell = cell.add_bonds(shell=shell)
+        steps = {step for _, _, (x, y) in cell.bonds for step in ((x, y), (-x, -y))}
+        found = _phases._clique(steps)
+        if shell < 8:
+            pairs = [(p, q) for p in steps for q in steps if (q[0] - p[0], q[1] - p[1]) in steps]
+            assert found == 1 + max(map(len, networkx.find_cliques(networkx.Graph(pairs))))
+    assert phase_diagram(cell, [1]).density_upper[0] <= np.nextafter(1 / found, 1)
+
+
+def test_a_diagram_at_the_ends_of_what_activities_may_be_has_no_points_beside_them():
+    diagram = phase_diagram("square", [Fraction(1, 2**899)])
+    assert -1e-29 < diagram.pressure_lower[0] < 0 < diagram.pressure_upper[0] < 1e-29
+    diagram = phase_diagram("square", [Fraction(2**899)])
+    assert diagram.pressure_lower[0] == pytest.approx(899 * math.log(2) / 2, abs=1e-12)
 
 
 def test_plots_draw_both_ends_and_mark_what_corner_tensors_left():

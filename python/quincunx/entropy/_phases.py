@@ -5,6 +5,7 @@ coefficients >= 0 is. Its slope is the density. So intervals at points bound it 
 by tangents from below, and the slopes at them, by quotients of differences.
 """
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -38,6 +39,8 @@ _PRECISION, _ERROR = 70, Decimal("1e-30")
 _MOST_BONDS = 32
 #: Parts of the way from one activity to the next in pictures: more are smoother and take longer; not tuned.
 _STEPS = 8
+#: Cliques that are looked at for a largest one: any bounds the density.
+_MOST_CLIQUES = 10_000
 #: Only intervals as narrow as this are worth two more beside them, for the density.
 _NARROW = Decimal("1e-6")
 
@@ -249,7 +252,8 @@ def phase_diagram(
     cell = unit_cell_of(lattice)
     if not isinstance(model, str):
         raise TypeError(f"`model` must be a str, got {type(model).__name__}")
-    limits = _MODELS[_check.one_of(model, "model", list(_MODELS))](cell)
+    with localcontext(Context(prec=_PRECISION)):
+        limits = _MODELS[_check.one_of(model, "model", list(_MODELS))](cell)
     axis = sorted(positive_rational(activity, "activities") for activity in activities)
     if not axis or len(set(axis)) < len(axis):
         raise ValueError(f"`activities` must be different numbers, at least one, got {activities!r}")
@@ -279,7 +283,8 @@ def phase_diagram(
                 if bounds.width < _NARROW:
                     nearest = 1 + Fraction(1, 10 ** min(8, -bounds.width.adjusted() // 2))
                     for beside in (z / nearest, z * nearest):
-                        point(beside)
+                        with contextlib.suppress(ValueError, TooLargeError):  # they have more digits than z
+                            point(beside)
             if report is not None:
                 report(done + 1, len(axis))
         points = _merged(points)
@@ -380,19 +385,31 @@ def _limits_of_sets(cell: UnitCell) -> _Limits:
     packed = Decimal(independence_number(torus).size) / torus.num_vertices
     if cell.num_sites > 1:
         return _Limits(Decimal(1), packed)
-    steps = {step for _, _, (x, y) in cell.bonds for step in ((x, y), (-x, -y))}
+    return _Limits(1 / Decimal(_clique({step for _, _, (x, y) in cell.bonds for step in ((x, y), (-x, -y))})), packed)
 
-    def clique(free: set[tuple[int, int]]) -> int:
-        return max((1 + clique({q for q in free if (q[0] - p[0], q[1] - p[1]) in steps}) for p in free), default=0)
 
-    return _Limits(1 / Decimal(1 + clique(steps)), packed)
+def _clique(steps: set[tuple[int, int]]) -> int:
+    """Return the size of a clique of vertices that differ by steps: of a largest one, if that is soon found."""
+    largest, open_ends = 1, [(1, sorted(step for step in steps if step > (0, 0)))]  # from its first vertex on
+    for _ in range(_MOST_CLIQUES):
+        if not open_ends:
+            break
+        size, free = open_ends.pop()
+        largest = max(largest, size)
+        if size + len(free) > largest:
+            (x, y), *rest = free
+            open_ends += [(size, rest), (size + 1, [(u, v) for u, v in rest if (u - x, v - y) in steps])]
+    return largest
 
 
 def _limits_of_matchings(cell: UnitCell) -> _Limits:
     """Return what is known of matchings: each edge takes two vertices, and those of a periodic perfect one are free."""
-    torus = Lattice(cell, (2, 2) if cell.num_sites > 1 else (6, 6), "torus", multigraph=True)
     half = Decimal("0.5")
-    return _Limits(half, half if count_perfect_matchings(torus) else Decimal(0))
+    # With one site in a cell every second edge along a line of equal bonds.
+    perfect = (
+        cell.bonds if cell.num_sites == 1 else count_perfect_matchings(Lattice(cell, (2, 2), "torus", multigraph=True))
+    )
+    return _Limits(half, half if perfect else Decimal(0))
 
 
 #: What is known of each model at any activity; a model of `entropy_bounds` is one more entry.
