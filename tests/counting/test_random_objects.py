@@ -153,6 +153,12 @@ def test_sizes_and_largest_sets_are_those_of_the_polynomial(graph):
     assert hard_core(graph, [1] * graph.num_vertices) == count_independent_sets(graph)
 
 
+@pytest.mark.parametrize("activity", [{0: 5}, {"a": 5}, [5], (5,), np.array([5]), [1, 2, 3], None, True])
+def test_sizes_have_one_activity_for_all(activity):
+    with pytest.raises(TypeError, match="`activity` must be"):
+        size_distribution(path(3), activity)
+
+
 @pytest.mark.parametrize("weight", [1, 10**60, None], ids=["sets", "long weights", "largest sets"])
 @pytest.mark.parametrize("graph", [lattices.square(11, 14), lattices.square(6, 300), path(3000)], ids=repr)
 def test_tables_of_a_frontier_stay_within_their_limit_or_are_refused(graph, weight):

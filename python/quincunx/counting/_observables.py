@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quincunx import _check
+from quincunx._check import Number
 from quincunx.counting._activities import Activity, activities_of
 from quincunx.counting._drawn import as_drawn
 from quincunx.counting._frontier import WeightedFrontier, integer_weights, largest_set
@@ -14,7 +15,7 @@ from quincunx.counting._independent_sets import independence_polynomial
 from quincunx.counting._matchings import count_of_drawn
 from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import as_listed, as_named
-from quincunx.graphs._graph import GraphLike, as_graph
+from quincunx.graphs._graph import GraphLike
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, lay, weights_of
 
 
@@ -99,7 +100,7 @@ def expected_size(graph: "GraphLike", activity: "Activity" = 1, *, memory_limit:
     return Fraction(sum(frontier.occupied_weights()), frontier.total)
 
 
-def size_distribution(graph: "GraphLike", activity: "Activity" = 1) -> list[Fraction]:
+def size_distribution(graph: "GraphLike", activity: Number = 1) -> list[Fraction]:
     """Compute the distribution of the number of occupied vertices, exactly.
 
     Parameters
@@ -107,7 +108,7 @@ def size_distribution(graph: "GraphLike", activity: "Activity" = 1) -> list[Frac
     graph
         As in `independence_polynomial`.
     activity : int, Fraction or float, optional
-        The activity of all vertices, >= 0.
+        The activity of all vertices, >= 0; not one for each.
 
     Returns
     -------
@@ -127,7 +128,9 @@ def size_distribution(graph: "GraphLike", activity: "Activity" = 1) -> list[Frac
     [Fraction(1, 5), Fraction(3, 5), Fraction(1, 5)]
     """
     found = as_listed(graph)
-    z = activities_of(as_graph((1, [])), activity, negative=False)[0]
+    z = _check.rational(activity, "activity")
+    if z < 0:
+        raise ValueError(f"`activity` must be at least 0, got {z}")
     weights = [count * z**size for size, count in enumerate(independence_polynomial(found))]
     total = sum(weights, Fraction(0))
     return [weight / total for weight in weights]
