@@ -5,6 +5,7 @@ import math
 import random
 from fractions import Fraction
 
+import mpmath
 import networkx
 import numpy as np
 import pytest
@@ -105,6 +106,23 @@ def test_weights_agree_with_brute_force(kind):
                 assert sum(sizes) == expected
                 assert sizes[1:2] == [sum(w for (u, v), w in zip(edges, exact, strict=True) if u != v)] or expected == 1
     assert seen >= 6
+
+
+SMALL = Fraction(1, 10**12)
+NUMBERS = [
+    *(SMALL, 1 + SMALL, 1 - SMALL, 1 + Fraction(1, 10**30), 1 - Fraction(1, 10**33), 1 + Fraction(1, 10**90)),
+    *(Fraction(1, 10**400), Fraction(3, 7) ** 900, 10**400, 10**400 + 1, Fraction(10**400 + 1, 10**400), 2, 10, 1),
+]
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=range(len(NUMBERS)))
+def test_logarithms_of_numbers_near_one_and_far_from_it_are_rounded_once(number):
+    with mpmath.workdps(1000):
+        logs = [float(mpmath.log(mpmath.mpf(x.numerator) / x.denominator)) for x in (number, 1 + number)]
+        trees = mpmath.log(mpmath.mpf(number.numerator) / number.denominator) * 9
+    assert [f((2, [(0, 1)]), weight=[number]) for f in (log_perfect_matchings, log_matchings)] == logs
+    found = log_spanning_trees((10, [(i, i + 1) for i in range(9)]), weight=[number] * 9)
+    assert abs(found.value - trees) <= found.error
 
 
 @pytest.mark.parametrize("method", ["auto", "pfaffian", "frontier"])

@@ -5,6 +5,8 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
 
 from quincunx import _check, _core
 from quincunx._executors import Listen, Tasks, memory_of_task, this_worker, workers
@@ -32,6 +34,17 @@ def solve(make_plan: Callable[[Job], _core.ExactPlan], description: str, job: Jo
         if job.executor is None or plan.method[0] == INTEGERS:
             return plan.solve(job), plan
         return _Gathering(plan, description, job).integers(), plan
+
+
+def log(number: int | Fraction) -> float:
+    """Return the natural logarithm of a number above 0, rounded once."""
+    over, under = number.as_integer_ratio()
+    if abs(over - under) * 10**32 < under:
+        return (over - under) / under  # the next term is too small for a double
+    shift = 300 + under.bit_length() - over.bit_length()
+    scaled = (over << max(shift, 0)) // (under << max(-shift, 0))
+    with localcontext(Context(prec=100)):
+        return float(Decimal(scaled).ln() - shift * Decimal(2).ln())
 
 
 def _plan(make_plan: Callable[[Job], _core.ExactPlan], job: Job) -> _core.ExactPlan:

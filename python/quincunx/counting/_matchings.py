@@ -345,7 +345,7 @@ def log_matchings(graph: "GraphLike", *, weight: "Weight | Unweighted" = NOT_SAI
 
 
 def _log(count: int | Fraction) -> float:
-    return math.log(count.numerator) - math.log(count.denominator) if count else -math.inf
+    return _exact.log(count) if count else -math.inf
 
 
 def count_of_drawn(graph: Graph, drawn: Drawing | None, left: npt.NDArray[np.bool_], memory_limit: int) -> int:

@@ -149,7 +149,7 @@ def log_spanning_trees(graph: "GraphLike", *, weight: "Weight | Unweighted" = NO
     if not math.isfinite(value):
         return FloatResult(value, 0.0)
     if unit != 1:
-        shift = (as_listed(graph).num_vertices - 1) * (math.log(unit.numerator) - math.log(unit.denominator))
+        shift = (as_listed(graph).num_vertices - 1) * _exact.log(unit)
         value, error = value + shift, error + 4e-16 * (abs(value) + abs(shift) + 1)
     return FloatResult(value, error)
 
