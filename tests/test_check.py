@@ -2,6 +2,7 @@
 
 import math
 import tracemalloc
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -98,6 +99,18 @@ def test_a_probability_lies_in_the_unit_interval():
         refused(ValueError, r"in \[0, 1\], got", _check.probability, value)
     refused(ValueError, "finite, got nan", _check.probability, math.nan)
     refused(TypeError, "a number, got", _check.probability, True)
+
+
+@pytest.mark.parametrize("exponent", ["99999999", "-99999999", "+10000", "-999_999_999"])
+def test_decimals_whose_power_of_ten_would_fill_the_memory_are_refused_before_it_is_written_out(exponent):
+    for mantissa in ("1", "-2.5", "0"):
+        for value in (f"{mantissa}e{exponent}", f" {mantissa}E{exponent} ", Decimal(f"{mantissa}e{exponent}")):
+            with pytest.raises(ValueError, match="`x` must have an exponent of at most four digits, got"):
+                _check.rational(value, "x")
+    assert _check.rational("1e-9999", "x") == _check.rational(Decimal("1e-9999"), "x") == Fraction(1, 10**9999)
+    for value in (Decimal("nan"), Decimal("-inf"), Decimal("snan"), math.inf, np.float32("nan")):
+        with pytest.raises(ValueError, match="`x` must be finite"):
+            _check.rational(value, "x")
 
 
 def test_one_of_a_few_words():

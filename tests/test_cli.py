@@ -539,7 +539,9 @@ def test_hard_core_prints_a_line_for_each_activity(run, tmp_path):
     for wrong in ("one", "1/0", ""):
         status, out, err = run(*arguments, "--activity", wrong)
         assert (status, out) == (2, "")
-        assert "`--activity` must be a number such as 2, 1/2 or 0.5" in err
+        assert "`--activity` must be a number such as '1/2' or '0.5'" in err
+    assert "`--activity` must have an exponent" in run(*arguments, "--activity", "1e999999999")[2]
+    assert "--activity: must be a number such as" in run("entropy", "square", "--activity", "1e999999999")[2]
 
 
 def test_a_table_is_printed_as_a_grid(run):

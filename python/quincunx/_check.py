@@ -7,6 +7,7 @@ import contextlib
 import math
 import operator
 import os
+import re
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
@@ -103,11 +104,16 @@ def rational(value: object, name: str) -> Fraction:
     """Return a number as the rational number it is."""
     if isinstance(value, (bool, np.bool_, bytes)):
         raise TypeError(f"`{name}` must be a number, got {value!r}")
+    written = isinstance(value, str) and re.search(r"e[-+]?[\d_]{5,}", value, re.IGNORECASE)
+    if written or (isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) >= 10_000):
+        raise ValueError(f"`{name}` must have an exponent of at most four digits, got {value!r:.60}")
     if isinstance(value, str):  # "1/2" and "0.5" are the same, and exact
         try:
             return Fraction(value)
         except (ValueError, ZeroDivisionError):
             raise ValueError(f"`{name}` must be a number such as '1/2' or '0.5', got {value!r}") from None
+    if isinstance(value, Decimal) and not value.is_finite():  # the float of 1e400 is not
+        raise ValueError(f"`{name}` must be finite, got {value}")
     if isinstance(value, (float, np.floating)) and not math.isfinite(value):
         raise ValueError(f"`{name}` must be finite, got {value}")
     if isinstance(value, np.integer):

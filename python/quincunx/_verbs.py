@@ -17,7 +17,7 @@ from inspect import Parameter
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, Literal, NoReturn, TypeAlias, Union, get_args, get_origin
 
-from quincunx._check import meant
+from quincunx._check import meant, rational
 from quincunx._types import Facts
 
 #: What runs, and what makes arguments.
@@ -179,7 +179,15 @@ def read_as(parameter: Parameter) -> Facts:
     metavar = "FILE" if "PathLike" in str(kinds) else {int: "N", float: "X", Fraction: "X"}.get(kind, "WORD")
     if isinstance(origin, type) and issubclass(origin, Sequence):
         return how | {"nargs": "+", "metavar": metavar}
-    return how | {"type": kind, "metavar": metavar}
+    return how | {"type": _exactly if kind is Fraction else kind, "metavar": metavar}
+
+
+def _exactly(text: str) -> Fraction:
+    """Read a number such as 2, 1/2 or 0.5, exactly."""
+    try:
+        return rational(text, "it")
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number such as 2, 1/2 or 0.5, got {text!r:.60}") from None
 
 
 def _described(function: Function) -> dict[str, str]:

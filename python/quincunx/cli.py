@@ -149,7 +149,12 @@ def _hard_core(
     answers = []
     for number in activity:
         found = counting.hard_core(
-            on.graph, _activity(number), mode=mode, threads=threads, memory_limit=memory_limit, progress=progress
+            on.graph,
+            _check.rational(number, "activity"),
+            mode=mode,
+            threads=threads,
+            memory_limit=memory_limit,
+            progress=progress,
         )
         if isinstance(found, tuple):
             answers.append({"activity": number} | found._asdict())
@@ -161,13 +166,6 @@ def _hard_core(
     if json:
         return json_module.dumps({"mode": mode, "partition_function": answers})
     return "\n".join(" ".join(str(part) for part in [*answer.values()][1:]) for answer in answers)
-
-
-def _activity(text: str) -> Fraction:
-    try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise ValueError(f"`activity` must be a number such as 2, 1/2 or 0.5, got {text!r}") from None
 
 
 def _random(
@@ -191,7 +189,7 @@ def _random(
     if activity is not None and what != "independent-set":
         raise ValueError(f"`activity` must be left out for {what}")
     chance, draw = generator(random_state, "random_state"), getattr(counting, f"random_{what.replace('-', '_')}")
-    how = {} if activity is None else {"activity": _activity(activity)}
+    how = {} if activity is None else {"activity": _check.rational(activity, "activity")}
     found: list[list[object]] = []
     for drawn in draw(on.graph, **how, size=_check.whole(n_draws, "n_draws", minimum=1), rng=chance):
         if isinstance(drawn, numpy.ndarray):  # of numbers: vertices, or edges of a lattice

@@ -258,6 +258,9 @@ def test_bad_arguments_are_named():
             function(2, 2, float("nan"))
         with pytest.raises(TypeError, match="`n`"):
             function(2, 2.5)
+    for p in (Decimal("1e-99999999"), Decimal(1) + Decimal("1e-20")):
+        with pytest.raises(ValueError, match="`p`"):
+            expected_count(2, 2, p)
     with pytest.raises(ValueError, match="`m`"):
         annealed_entropy_limit(-1)
     for width in (2, 7, 30):

@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from numbers import Integral, Rational
+from numbers import Rational
 
 from quincunx import _check
 
@@ -83,9 +83,7 @@ def positive_rational(value: object, name: str) -> Fraction:
     """Return a positive number as the fraction it is."""
     if isinstance(value, (bool, str, bytes)) or not isinstance(value, (Rational, float, Decimal)):
         value = _check.real(value, name)
-    if isinstance(value, (float, Decimal)) and not math.isfinite(value):
-        raise ValueError(f"`{name}` must be finite, got {value}")
-    number = Fraction(int(value) if isinstance(value, Integral) else value)  # NumPy's integers would overflow in it
+    number = _check.rational(value, name)
     if not number > 0:
         raise ValueError(f"`{name}` must be positive, got {value}")
     if max(number.numerator.bit_length(), number.denominator.bit_length()) > 900:

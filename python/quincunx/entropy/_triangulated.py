@@ -6,7 +6,7 @@ Each of the ``m x n`` cells of a grid gets one diagonal, the first with probabil
 import math
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Integral, Rational
+from numbers import Rational
 from typing import NamedTuple
 
 import numpy as np
@@ -539,9 +539,7 @@ def _sizes(m: int, n: int) -> tuple[int, int]:
 def _rational(p: object) -> Fraction:
     if isinstance(p, (bool, str)) or not isinstance(p, (Rational, float, Decimal, np.floating)):
         raise TypeError(f"`p` must be a number, got {type(p).__name__}")
-    value = _check.real(p, "p")
+    value = _check.rational(p, "p")
     if not 0 <= value <= 1:
         raise ValueError(f"`p` must be in [0, 1], got {p}")
-    if isinstance(p, Integral):
-        return Fraction(int(p))  # NumPy's integers would overflow in it
-    return Fraction(float(p)) if isinstance(p, np.floating) else Fraction(p)
+    return value
