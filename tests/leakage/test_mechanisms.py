@@ -4,10 +4,11 @@ import itertools
 import math
 from fractions import Fraction as F
 
+import mpmath
 import networkx as nx
 import numpy as np
 import pytest
-from leakage_graphs import FORK, GRAPHS, small_connected_graphs
+from leakage_graphs import FORK, GRAPHS, TWO_SQUARES, small_connected_graphs
 from scipy.optimize import linprog
 
 from quincunx.errors import ConvergenceError
@@ -128,7 +129,7 @@ def test_leakage_of_databases_is_bounded_as_by_alvim_and_others(people, values, 
     assert math.isclose(leakage_bound(graph, epsilon), closed, rel_tol=1e-12, abs_tol=1e-12)
     best = distance_channel(graph, epsilon)
     assert math.isclose(best.min_capacity(), closed, rel_tol=1e-12, abs_tol=1e-12)
-    assert best.min_capacity() <= leakage_bound(graph, epsilon) <= math.log2(values**people)
+    assert best.min_capacity() <= leakage_bound(graph, epsilon) <= math.nextafter(math.log2(values**people), math.inf)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, LN2, 2.0])
@@ -313,6 +314,44 @@ def test_the_ends_of_the_range_of_levels():
             found = optimal_mechanism(graph, level)
             assert found.tight
             assert found.channel.dp_epsilon(graph) <= level * (1 + 1e-12) + 1e-12
+
+
+@pytest.mark.parametrize("epsilon", [1e-16, 1e-3, 4.1, 7.44, 8.2, 100.0, 340.0, 350.0, 700.0, 710.0, 750.0, 1e300])
+def test_no_float_breaks_the_level_of_a_channel_where_its_powers_underflow(epsilon):
+    gain = np.random.default_rng(0).random((4, 6))
+    channels = [(path(180), geometric_channel(180, epsilon)), (complete(3), randomized_response(3, epsilon))]
+    for graph in (path(3), path(100), cycle(180), cycle(200), complete(4), hamming(8, 2), TWO_SQUARES):
+        channels.append((graph, optimal_mechanism(graph, epsilon).channel))
+        if epsilon > 1e-3:
+            channels.append((graph, distance_channel(graph, epsilon)))
+    for how in ({}, {"gain": gain}, {"prior": [0.5, 0.1, 0.1, 0.1, 0.1, 0.1]}, {"method": "linear program"}):
+        found = optimal_mechanism(FORK, epsilon, **how)
+        assert found.dual_bound - found.utility <= 1e-6 * found.dual_bound
+        channels.append((FORK, found.channel))
+    for graph, channel in channels:
+        assert channel.dp_epsilon(graph) <= epsilon * (1 + 1e-12) + 1e-15
+        np.testing.assert_allclose(channel.matrix.sum(axis=1), 1, rtol=1e-12)
+        guarantee = channel.guarantee(graph) if epsilon < 1e3 and graph is not TWO_SQUARES else None
+        assert guarantee is None or guarantee.epsilon <= epsilon * (1 + 1e-12) + 3e-15
+
+
+def test_weights_that_cannot_be_told_in_floats_are_not_called_negative():
+    assert distance_channel(path(3), 0.0).dp_epsilon(path(3)) == 0
+    assert distance_channel(TWO_SQUARES, 0.0).dp_epsilon(TWO_SQUARES) == 0
+    for epsilon in (1e-300, 1e-16):
+        with pytest.raises(ValueError, match="`epsilon` must be large enough to solve for weights in floats"):
+            distance_channel(path(6), epsilon)
+    with pytest.raises(ValueError, match="`epsilon` must be large enough for weights of at least 0"):
+        distance_channel(nx.star_graph(4), 1e-3)
+
+
+def test_the_bound_of_a_leakage_is_not_below_what_is_reached():
+    for n in range(1, 401):
+        with mpmath.workdps(40):
+            assert mpmath.mpf(leakage_bound(complete(n), math.inf)) >= mpmath.log(n, 2)
+            closed = mpmath.log(n / (1 + (n - 1) * mpmath.exp(-mpmath.mpf(3.5))), 2)
+            assert closed <= mpmath.mpf(leakage_bound(complete(n), 3.5)) <= closed + (n + 1010) * 2.0**-52
+    assert leakage_bound(complete(9), math.inf) >= distance_channel(complete(9), math.inf).min_capacity()
 
 
 def test_products_multiply():

@@ -66,6 +66,14 @@ def test_rows_are_the_frequencies_of_releases_and_the_level_is_the_guarantees(me
         assert (np.abs(shares - row) <= 5.5 * np.sqrt(row * (1 - row) / n) + 5 / n).all()
 
 
+@pytest.mark.parametrize("epsilon", [4.1, 8.0, 400.0, 800.0])
+def test_levels_are_kept_where_chances_underflow(epsilon):
+    noise = privacy.GeometricMechanism(epsilon, lower=0, upper=200, sensitivity=1)
+    choice, scores = privacy.ExponentialMechanism(epsilon, 1.0), np.abs(np.subtract.outer(np.arange(9), np.arange(9)))
+    assert Channel.from_mechanism(noise).dp_epsilon(path(201)) <= epsilon * (1 + 1e-12)
+    assert Channel.from_mechanism(choice, scores=30.0 * scores).dp_epsilon(path(9)) <= 30 * epsilon * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("k", range(2, 7))
 @pytest.mark.parametrize("prime", [7, 13, 31])
 def test_supports_of_hash_functions_are_counted_as_by_listing_the_family(prime, k):

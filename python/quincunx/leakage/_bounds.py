@@ -17,6 +17,9 @@ from quincunx.leakage._solver import Deadline, linear_program
 BOUNDS = ("weakest-vertex", "sphere", "relaxation")
 _KINDS = (*BOUNDS, "vertex", "vertex-sphere")
 
+#: Least power of exp(-epsilon): ratios of smaller floats, or of products of two, are lost. A floor raises no ratio.
+LEAST = 1e-150
+
 
 @leakage_doc
 def utility_bound(graph: GraphLike, epsilon: float, kind: str = "weakest-vertex") -> float | Floats:
@@ -90,7 +93,7 @@ def leakage_bound(graph: GraphLike, epsilon: float, kind: str = "weakest-vertex"
     Returns
     -------
     float
-        In bits, rounded upwards; at most ``log2(N)``.
+        In bits, rounded upwards; at most ``log2(N)``, so rounded.
 
     Raises
     ------
@@ -119,16 +122,18 @@ def leakage_bound(graph: GraphLike, epsilon: float, kind: str = "weakest-vertex"
     chance = utility_bound(graph, epsilon, _check.one_of(kind, "kind", BOUNDS))
     # Distances are below n and exponents that count below 746: so far are the sums of powers off at most.
     margin = 2.0**-52 * (graph.num_vertices + 1000)
-    return min(math.log2(graph.num_vertices * chance) + margin, math.log2(graph.num_vertices))
+    n = graph.num_vertices
+    whole = math.log2(n) if n.bit_count() == 1 else math.nextafter(math.log2(n), math.inf)
+    return min(math.log2(n * chance) + margin, whole)
 
 
 def powers(level: float, distance: Floats) -> Floats:
-    """Return exp(-level d), 1 at distance 0 and 0 at infinite distance whatever the level."""
+    """Return exp(-level d) or `LEAST`: 1 at distance 0 whatever the level; 0 elsewhere if that is infinite."""
     if level == math.inf:
         here: Floats = (distance == 0).astype(np.float64)
         return here
     # A negative distance stands for none.
-    found: Floats = np.where(distance >= 0, np.exp(-level * np.maximum(distance, 0)), 0.0)
+    found: Floats = np.where(distance >= 0, np.maximum(np.exp(-level * np.maximum(distance, 0)), LEAST), 0.0)
     return found
 
 

@@ -16,7 +16,7 @@ from quincunx._types import Floats, Ints
 from quincunx.graphs import AutomorphismGroup, Graph, automorphism_group, distances, sphere_sizes
 from quincunx.graphs._graph import GraphLike
 from quincunx.leakage import _checks
-from quincunx.leakage._bounds import kernel_quotient, powers
+from quincunx.leakage._bounds import LEAST, kernel_quotient, powers
 from quincunx.leakage._channel import Channel
 from quincunx.leakage._floats import FloatMatrix
 from quincunx.leakage._parts import leakage_doc
@@ -27,6 +27,8 @@ from quincunx.leakage._symmetry import as_hamming, hamming_distances
 _METHODS = ("auto", "closed form", "weighting", "linear program")
 #: A weighting is taken if its equations hold to the first and no weight is below minus the second.
 _RESIDUAL, _NEGATIVE = 1e-12, 1e-13
+#: Conditions of a kernel from here on leave open whether a weight is negative.
+_SINGULAR = 1e8
 
 
 class OptimalMechanism:
@@ -145,7 +147,7 @@ def optimal_mechanism(
     with ``r = sum(b_d q**d)`` is best.
     *Weighting*: if ``K w = 1`` and ``K y = prior`` have solutions of at least 0, ``K diag(w)`` is best
     and `y` proves it. *Linear program*: one variable for each orbit of pairs, solved by HiGHS; the answer is then made
-    to satisfy every inequality, and the multipliers give `dual_bound`.
+    to satisfy every inequality, and the multipliers give `dual_bound`. Powers of q below 1e-150 are raised to it.
 
     Examples
     --------
@@ -167,6 +169,7 @@ def optimal_mechanism(
     end = Deadline(time_limit)
     if level in (0.0, math.inf) or not (graph.edges[:, 0] != graph.edges[:, 1]).any():
         return _separate(graph, level, weights, worth)
+    level = min(level, -math.log(LEAST))  # no utility in floats has more digits
     uniform = prior is None or bool((weights == weights[0]).all())
     words = as_hamming(graph) if uniform and worth is None and use_symmetry else None
     if worth is None and method in ("auto", "closed form"):
@@ -269,7 +272,8 @@ def _solved(matrix: Floats, right: Floats) -> Floats | None:
     residual = np.abs(matrix @ found - right).max()
     if not residual <= _RESIDUAL * max(1.0, float(np.abs(right).max())) or not found.min() >= -_NEGATIVE:
         return None
-    values: Floats = np.maximum(found, 0.0)
+    # Of less than this a product with `LEAST` would lose its digits.
+    values: Floats = np.where(found < LEAST, 0.0, found)
     return values
 
 
@@ -344,6 +348,7 @@ def distance_channel(graph: GraphLike, epsilon: float) -> Channel:
     """Return the channel whose probabilities fall with distance as fast as privacy allows: Alvim's mechanism.
 
     ``C[h, k] = w[k] exp(-epsilon d(h, k))`` with the weights for which rows sum to 1, the channel of tight constraints.
+    Powers below 1e-150 are raised to it, so that ratios of entries keep their digits.
     If spheres around all vertices have the same sizes b_d, all weights are ``1 / sum(b_d exp(-epsilon d))``, as in
     theorem 4 of [1]_ for symmetric graphs. Wherever it exists it is of maximal utility for the uniform prior.
 
@@ -364,7 +369,7 @@ def distance_channel(graph: GraphLike, epsilon: float) -> Channel:
         If `graph` is no graph.
     ValueError
         If `epsilon` is negative, or a weight would be: then no such channel exists (`optimal_mechanism` finds the best
-        one).
+        one). If it is so near 0 that the weights cannot be told in floats; at 0 any do, and rows are uniform.
 
     {alvim}
 
@@ -381,11 +386,15 @@ def distance_channel(graph: GraphLike, epsilon: float) -> Channel:
     if level == math.inf:
         _check.room(8 * graph.num_vertices**2, "the matrix")
         return Channel._trusted(FloatMatrix(np.eye(graph.num_vertices)))
+    if level == 0:
+        return Channel._trusted(FloatMatrix(_rows_to_one(_kernel(graph, 0.0))))
     found = _closed_form(graph, level, as_hamming(graph))
     if found is None:
         found = _weighting(graph, level, np.full(graph.num_vertices, 1 / graph.num_vertices), True, Deadline(None))
     if found is None:
-        raise ValueError(f"`epsilon` must be large enough for weights of at least 0 on this graph, got {level}")
+        quotient, _ = kernel_quotient(graph, automorphism_group(graph).orbits, level)
+        rule = "for weights of at least 0" if np.linalg.cond(quotient) < _SINGULAR else "to solve for weights in floats"
+        raise ValueError(f"`epsilon` must be large enough {rule} on this graph, got {level}")
     return found.channel
 
 
@@ -394,7 +403,7 @@ def geometric_channel(n: int, epsilon: float) -> Channel:
     """Return the truncated geometric channel on ``0, ..., n-1``: the best private answer to a counting query.
 
     ``C[h, k] = w[k] q**|h - k|`` with ``q = exp(-epsilon)`` and weights ``1 / (1 + q)`` at the ends and
-    ``(1 - q) / (1 + q)`` between.
+    ``(1 - q) / (1 + q)`` between. Powers below 1e-150 are raised to it, so that ratios of entries keep their digits.
 
     {inputs}
 
@@ -442,7 +451,7 @@ def randomized_response(n: int, epsilon: float) -> Channel:
     """
     n = _check.whole(n, "n", minimum=1)
     _check.room(24 * n * n, "the channel")
-    q = math.exp(-_checks.level(epsilon))
+    q = float(powers(_checks.level(epsilon), np.ones(1))[0])
     matrix = np.full((n, n), q / (1 + (n - 1) * q))
     np.fill_diagonal(matrix, 1 / (1 + (n - 1) * q))
     return Channel._trusted(FloatMatrix(matrix))

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx._types import Floats
+from quincunx.leakage._bounds import LEAST
 from quincunx.privacy import noise as laws
 from quincunx.privacy._affine_hashes import cells, support_counts
 from quincunx.privacy._law import CategoricalNoise
@@ -107,9 +108,15 @@ def _geometric(law: laws.GeometricNoise) -> Rows:
     if lower is None or upper is None or np.ndim(law.alpha):
         raise ValueError(f"`mechanism` must have bounds, or it has inputs without end, and one ratio, got {law!r}")
     values = np.arange(lower, upper + 1)
-    matrix = np.exp(law.log_likelihood(values, values[:, None]))
+    matrix = _chances(law.log_likelihood(values, values[:, None]))
     matrix[:, [0, -1]] /= -np.expm1(-law.decay)  # all outputs at or beyond the end
     return matrix, values.tolist(), values.tolist()
+
+
+def _chances(logarithms: Floats) -> Floats:
+    """Return what they are the logarithms of, or `LEAST`, which a ratio of floats needs and no privacy level."""
+    found: Floats = np.maximum(np.exp(logarithms), LEAST)
+    return found
 
 
 def _exponential(law: laws.ExponentialChoice, scores: npt.ArrayLike | None) -> Rows:
@@ -117,7 +124,7 @@ def _exponential(law: laws.ExponentialChoice, scores: npt.ArrayLike | None) -> R
     if table.ndim != 2:
         raise ValueError(f"`scores` must have shape (n_inputs, n_outputs), got {table.shape}")
     outputs = np.arange(table.shape[1])
-    matrix = np.exp(law.log_likelihood(outputs[None, :], table[:, None, :]))
+    matrix = _chances(law.log_likelihood(outputs[None, :], table[:, None, :]))
     return matrix, range(len(table)), outputs.tolist()
 
 
