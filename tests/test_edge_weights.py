@@ -251,6 +251,39 @@ def test_resistances_in_series_and_in_parallel():
         spectra.kirchhoff_index(series, weight=[1, 1], invert_weight="no")
 
 
+def by_elimination(n, edges, conductances, u, v):
+    """The resistance in fractions, by replacing the other vertices one by one."""
+    table = [[Fraction(0)] * n for _ in range(n)]
+    for (a, b), c in zip(edges, conductances, strict=True):
+        table[a][b] += c * (a != b)
+        table[b][a] += c * (a != b)
+    left = set(range(n))
+    for k in left - {u, v}:
+        left.remove(k)
+        row, total = table[k], sum(table[k][j] for j in left)
+        for a, b in itertools.permutations(left, 2):
+            table[a][b] += row[a] * row[b] / total
+    return 1 / table[u][v]
+
+
+@pytest.mark.parametrize("decades", [0, 3, 6, 9, 12, 16, 20, 40])
+def test_resistances_of_very_different_sizes_keep_their_digits(decades):
+    rng, ends = np.random.default_rng(decades), (1.0, 10.0**decades)
+    for case in range(12):
+        n = int(rng.integers(3, 8))
+        edges = [(v, int(rng.integers(0, v))) for v in range(1, n)] + rng.integers(0, n, (n // 2, 2)).tolist()
+        sizes = rng.choice(ends, len(edges)) if case % 2 else 10.0 ** rng.uniform(0, decades, len(edges))
+        conductances = [1 / Fraction(size) for size in sizes.tolist()]
+        exact = {(u, v): by_elimination(n, edges, conductances, u, v) for u in range(n) for v in range(u)}
+        graph, how = Graph(n, edges), {"weight": sizes.tolist()}
+        assert spectra.kirchhoff_index(graph, **how) == pytest.approx(float(sum(exact.values())), rel=1e-7)
+        for (u, v), known in exact.items():
+            assert spectra.resistance_distance(graph, u, v, **how) == pytest.approx(float(known), rel=1e-9)
+    series = Graph(3, [(0, 1), (1, 2)])
+    assert spectra.kirchhoff_index(series, weight=[1, 10**decades]) == pytest.approx(2 + 2 * 10**decades, rel=1e-9)
+    assert spectra.resistance_distance(series, 0, 2, weight=[10.0**-decades, 1]) == pytest.approx(1 + 10.0**-decades)
+
+
 #: A wheel with a double edge and one of weight zero.
 WHEEL = Graph(6, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (0, 5), (1, 5), (2, 5), (3, 5), (3, 5), (4, 5)])
 

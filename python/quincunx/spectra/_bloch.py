@@ -145,11 +145,10 @@ def _of_square(lattice: Lattice, laplacian: bool) -> Floats:
     axes = []
     for length, closed in zip(lattice.extent, lattice.pbc, strict=True):
         angle = np.pi * np.arange(length) / length
-        if closed:
-            axis = 2 * np.cos(2 * angle)
-            axes.append(2 - axis if laplacian else axis)
-        elif laplacian:
-            axes.append(2 - 2 * np.cos(angle))
+        if laplacian:
+            axes.append(4 * np.sin(angle if closed else angle / 2) ** 2)
+        elif closed:
+            axes.append(2 * np.cos(2 * angle))
         else:
             axes.append(2 * np.cos(np.pi * np.arange(1, length + 1) / (length + 1)))
     sums: Floats = np.add.outer(*axes).ravel()
@@ -194,6 +193,7 @@ def laplacian_of(graph: Graph, weights: list[Fraction] | None) -> scipy.sparse.c
     from scipy.sparse import diags_array
 
     adjacency = adjacency_of(graph, weights)
+    adjacency -= diags_array(adjacency.diagonal())  # what a loop adds to a degree would take digits along
     return (diags_array(adjacency.sum(axis=1)) - adjacency).tocsr()
 
 
