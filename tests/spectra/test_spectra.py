@@ -12,6 +12,7 @@ from scipy.sparse.linalg import eigsh
 
 from quincunx import lattices
 from quincunx.counting import count_spanning_trees
+from quincunx.errors import ConvergenceError
 from quincunx.graphs import Graph, complete, cycle, lps_graph, path
 from quincunx.lattices import Lattice, UnitCell, clique_insert
 from quincunx.spectra import (
@@ -208,10 +209,19 @@ def test_connectivity_of_large_graphs_by_either_method():
         (Graph(2000, [(u, 1000 + v) for u in range(1000) for v in range(1000)]), 1000.0, 1000, True),
         (Graph(3600, grid), 4 * math.sin(math.pi / 120) ** 2, 4, False),
         (path(5000), 4 * math.sin(math.pi / 10000) ** 2, 2, False),
+        (path(60000), 4 * math.sin(math.pi / 120000) ** 2, 2, False),
+        (cycle(30000), 4 * math.sin(math.pi / 30000) ** 2, 2, False),
     ]
     for graph, known, degree, is_lanczos in cases:
         assert bool(_connectivity._restarts(laplacian_of(graph, None).tocsr())) == is_lanczos
         assert abs(algebraic_connectivity(graph) - known) < 1e-12 * degree
+    assert algebraic_connectivity(path(60000)) == pytest.approx(4 * math.sin(math.pi / 120000) ** 2, rel=1e-6)
+
+
+def test_a_connectivity_that_no_restart_finds_is_an_error_in_words():
+    weights = 10.0 ** np.random.default_rng(6).uniform(-6, 6, 1999)
+    with pytest.raises(ConvergenceError, match="the second eigenvalue was not found in 1000 restarts"):
+        algebraic_connectivity(path(2000), weight=weights.tolist())
 
 
 def test_where_lanczos_ends_without_an_answer_the_factors_have_one(monkeypatch):

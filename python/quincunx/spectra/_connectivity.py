@@ -11,6 +11,7 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._aside import apart
 from quincunx._types import Floats
+from quincunx.errors import ConvergenceError
 from quincunx.graphs._graph import Graph, GraphLike, as_graph
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, weights_of
 from quincunx.lattices import Lattice
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _DENSE = 1500
 # Vectors of a basis of Lanczos between two restarts, and its steps for each level of a search by breadth, about.
 _BASIS, _STEPS = 20, 15
+# Restarts of the inverse; a hundred were the most seen with an answer.
+_MOST_RESTARTS = 1000
 # Seconds, about: of factors by the cube of a width and by its square, of an edge in a product, of a row of the basis.
 _FACTOR, _ENTRY, _EDGE, _ROW = 1e-10, 2e-7, 2e-9, 1e-9
 
@@ -51,6 +54,8 @@ def algebraic_connectivity(graph: GraphLike, *, weight: Weight | Unweighted = NO
         If the graph has no vertex.
     TypeError, TooLargeError
         As `spectrum`.
+    quincunx.errors.ConvergenceError
+        If Lanczos' method ends without an answer.
 
     Notes
     -----
@@ -100,10 +105,28 @@ def _sparse_connectivity(graph: Graph, weights: list[Fraction] | None) -> float:
             return max(0.0, top - float(np.sort(values)[0]))
         except ArpackNoConvergence:
             pass
-    # Shifted a little below zero, where the matrix is positive definite.
-    shift = 1e-3 if weights is None else 1e-3 * float(max(weights))
-    values = apart(eigsh, laplacian.tocsc(), sigma=-shift, **how)
+    # Shifted a little below zero, where the matrix is positive definite: by no more than levels bound the answer.
+    levels = _levels(laplacian)
+    levels -= levels.mean()
+    largest = float(laplacian.diagonal().max())
+    shift = max(1e-10 * largest, min(1e-3 * largest, float(levels @ (laplacian @ levels) / (levels @ levels))))
+    try:
+        values = apart(eigsh, laplacian.tocsc(), sigma=-shift, maxiter=_MOST_RESTARTS, **how)
+    except ArpackNoConvergence:
+        raise ConvergenceError(f"the second eigenvalue was not found in {_MOST_RESTARTS} restarts") from None
     return max(0.0, float(np.sort(values)[1]))
+
+
+def _levels(laplacian: csr_array) -> Floats:
+    """Return the levels of a search by breadth, from a vertex in the last level of another search."""
+    from scipy.sparse.csgraph import shortest_path
+
+    pattern = laplacian.copy()
+    pattern.data = np.ones_like(pattern.data)
+    levels = np.zeros(1)
+    for _ in range(2):
+        levels = shortest_path(pattern, method="D", unweighted=True, indices=int(np.argmax(levels)))
+    return levels
 
 
 def _restarts(laplacian: csr_array) -> int:
@@ -112,13 +135,7 @@ def _restarts(laplacian: csr_array) -> int:
     Factors are as large as the levels of a search by breadth, and no larger than cycles are many: leaves and chains
     fill nothing in. Steps are as many as levels, times a few.
     """
-    from scipy.sparse.csgraph import shortest_path
-
-    pattern = laplacian.copy()
-    pattern.data = np.ones_like(pattern.data)
-    n, levels = laplacian.shape[0], np.zeros(1)
-    for _ in range(2):
-        levels = shortest_path(pattern, method="D", unweighted=True, indices=int(np.argmax(levels)))
+    n, levels = laplacian.shape[0], _levels(laplacian)
     cycles = (laplacian.nnz - n) // 2 - n + 1
     widths = np.minimum(np.bincount(levels.astype(np.int64)), 1 + 2 * cycles).astype(float)
     factors = _FACTOR * float(widths.max()) ** 3 + _ENTRY * float((widths**2).sum())
