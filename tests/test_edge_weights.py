@@ -177,6 +177,16 @@ def test_entries_that_contradict_each_other_are_refused():
         counting.count_spanning_trees(matrix, weight="cost")
 
 
+def test_entries_of_one_place_are_added_up_and_the_matrix_stays():
+    twice = scipy.sparse.coo_array(([1, 1, 1, 1], ([0, 0, 1, 1], [1, 1, 0, 0])), shape=(2, 2))
+    rows = scipy.sparse.csr_array((np.ones(4, dtype=int), [1, 1, 0, 0], [0, 2, 4]), shape=(2, 2))
+    for matrix in (twice, rows, rows.T, scipy.sparse.csr_matrix(rows)):
+        with pytest.raises(ValueError, match=r"`weight` must be said .* got 2 at \(0, 1\)"):
+            spectra.spectrum(matrix)
+        assert np.allclose(spectra.spectrum(matrix, weight="weight"), [-2, 2])
+        assert matrix.nnz == 4
+
+
 def test_a_matrix_of_ours_says_its_parallel_edges_and_loops():
     graph = Graph(3, [(0, 1), (0, 1), (1, 2), (2, 2)])
     matrix = graph.to_scipy()

@@ -171,6 +171,13 @@ def parts_of_table(matrix: npt.ArrayLike, name: str) -> Parts:
     return len(table), np.argwhere(np.triu(table)).astype(np.int64), None
 
 
+def entries_of(matrix: scipy.sparse.sparray) -> scipy.sparse.coo_array:
+    """Return a copy of the entries by their places, where several stand for one their sum."""
+    entries = matrix.tocoo(copy=True)
+    entries.sum_duplicates()
+    return entries
+
+
 def parts_of_sparse(matrix: object, name: str) -> Parts:
     """Return the parts of the pattern of a sparse matrix."""
     if not is_sparse(matrix):
@@ -178,7 +185,7 @@ def parts_of_sparse(matrix: object, name: str) -> Parts:
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"`{name}` must be square, got shape {matrix.shape}")
     n = _check.whole(matrix.shape[0], name, maximum=MOST_VERTICES)
-    entries = matrix.tocoo()
+    entries = entries_of(matrix)
     if entries.data.dtype.kind in "fc" and np.isnan(entries.data).any():
         raise ValueError(f"`{name}` must not hold NaN")
     stored = entries.data != 0
