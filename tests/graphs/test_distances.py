@@ -80,6 +80,13 @@ def test_answers_may_be_any_hashable_and_become_labels():
     assert list(mixed.labels) == ["x", 1, None]
     assert mixed.edges.tolist() == [[0, 1], [0, 2]]
     assert induced_graph(graph, np.zeros(4)).num_edges == 0
+    lengths = {name: len(name) for name in reversed(graph.labels)}
+    assert induced_graph(graph, lengths) == induced_graph(graph, len)
+    assert induced_graph(graphs.path(4), {0: "x", 1: "y", 2: "x", 3: "y"}).labels == ("x", "y")
+    with pytest.raises(ValueError, match="`query` must have an answer for each vertex, got none for 'dora'"):
+        induced_graph(graph, {"ann": 1, "bob": 1, "carl": 2})
+    with pytest.raises(TypeError, match="`query` must be in an order, as a list is, got set"):
+        induced_graph(graph, {"a", "b", "c", "d"})
 
 
 @FIXED

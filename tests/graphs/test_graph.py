@@ -196,6 +196,8 @@ def test_any_one_sided_pattern_gives_the_symmetric_graph():
         assert Graph.from_scipy(kind(dense != 0)) == expected
     stored_zero = scipy.sparse.coo_array(([1.0, 0.0], ([0, 1], [1, 2])), shape=(3, 3))
     assert Graph.from_scipy(stored_zero) == Graph(3, [(0, 1)])
+    for kind in (scipy.sparse.coo_array, lambda entries, shape: scipy.sparse.coo_matrix(entries, shape=shape)):
+        assert Graph.from_scipy(kind(([1, -1, 2], ([0, 0, 1], [1, 1, 2])), shape=(3, 3))) == Graph(3, [(1, 2)])
 
 
 def test_bad_matrices_are_refused():
@@ -245,6 +247,9 @@ def test_labels_have_their_rules():
         Graph(3, [], labels="aba")
     with pytest.raises(TypeError, match="`labels` must be hashable, got list"):
         Graph(1, [], labels=[[]])
+    for unordered in ({"a": 0}, {"a"}, frozenset("a")):
+        with pytest.raises(TypeError, match="`labels` must be in an order, as a list is"):
+            Graph(1, [], labels=unordered)
     with pytest.raises(ValueError, match="`label` must be the label of a vertex, got 'z'"):
         Graph(2, [], labels="ab").index("z")
     with pytest.raises(ValueError, match="label"):

@@ -1,11 +1,15 @@
 """Graphs of rustworkx and igraph, dense arrays, polars tables: the same answers as from networkx; and pieces."""
 
+import itertools
+from functools import partial
+
 import networkx
 import numpy as np
+import pandas
 import pytest
 
 from quincunx import counting, spectra
-from quincunx.graphs import Graph, cycle, hamming, path
+from quincunx.graphs import Graph, cycle, distances, hamming, path
 from quincunx.graphs._graph import as_graph
 
 BRIDGE = networkx.MultiGraph([("b", "a"), ("a", "c"), ("c", "b"), ("c", "b"), ("d", "d"), ("d", "a")])
@@ -143,6 +147,31 @@ def test_subgraphs_are_those_of_networkx(graph):
         assert graph.subgraph(kept) == graph.subgraph(reversed(names)) == expected
         others = [name for name in graph.labels if name not in names]
         assert graph.remove_vertices(others) == graph.remove_vertices(~kept) == expected
+
+
+@pytest.mark.parametrize("graph", [path(3), path(3).relabel([1, 0, 5]), path(3).relabel("abc")])
+@pytest.mark.parametrize("mask", list(itertools.product([False, True], repeat=3)))
+def test_truth_values_of_any_kind_are_one_for_each_vertex_and_no_names(graph, mask):
+    expected = graph.subgraph(np.array(mask))
+    for kind in (list, tuple, iter, np.array, pandas.Series, lambda given: [np.bool_(v) for v in given]):
+        assert graph.subgraph(kind(mask)) == expected
+        assert graph.remove_vertices(kind([not v for v in mask])) == expected
+
+
+def test_truth_values_name_a_vertex_only_where_a_label_is_one():
+    graph = path(3).relabel([1, 0, 5])
+    for wrong in ([True], [True, 5], {True, 5}):
+        with pytest.raises(ValueError, match="`vertices` must be the label of a vertex, got True"):
+            graph.subgraph(wrong)
+    for name, call in {"v": graph.neighbors, "source": partial(distances, graph), "label": path(3).index}.items():
+        with pytest.raises(ValueError, match=f"`{name}` must be the label of a vertex, got True"):
+            call(True)
+    assert True not in graph
+    answers = path(2).relabel([True, False])
+    assert answers.subgraph([True]).labels == (True,)
+    assert answers.subgraph(np.array([False, True])).labels == (False,)
+    with pytest.raises(TypeError, match="`vertices` must hold vertices, got dict"):
+        path(3).subgraph({0: True, 1: False, 2: True})
 
 
 def test_what_is_no_vertex_is_not_cut():

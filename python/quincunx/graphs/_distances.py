@@ -1,14 +1,15 @@
 """Distances, spheres, and the graph that a query induces on its answers."""
 
 import itertools
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._types import Ints
+from quincunx._types import ByLabel, Ints
+from quincunx.graphs._edges import refuse_unordered
 from quincunx.graphs._graph import Graph, GraphLike, as_graph
 from quincunx.graphs._parts import graph_doc
 
@@ -51,7 +52,7 @@ def distances(
         The graph. Every edge has length one, whatever its weight.
     source, target : int or label, optional
         Vertices; their labels in a graph with labels of its own. With a `source` only its distances are found, with
-        both the one between them.
+        both the one between them. A vertex labelled `None` cannot be named.
     threads : int, optional
         Number of threads; what this process may use if left out. The result does not depend on it.
     memory_limit : int, optional
@@ -199,7 +200,7 @@ def is_distance_degree_regular(graph: GraphLike, *, threads: int | None = None) 
     return _core.is_distance_degree_regular(graph.num_vertices, graph.edges, _check.threads(threads))
 
 
-def induced_graph(graph: GraphLike, query: Callable[..., Hashable] | Iterable[Hashable]) -> Graph:
+def induced_graph(graph: GraphLike, query: Callable[..., Hashable] | Iterable[Hashable] | ByLabel[Hashable]) -> Graph:
     """Return the graph that a query induces on its answers.
 
     Two different answers are joined if some two joined vertices have them. A mechanism that only sees the answer is
@@ -209,8 +210,8 @@ def induced_graph(graph: GraphLike, query: Callable[..., Hashable] | Iterable[Ha
     ----------
     graph : Graph, lattice, networkx graph, SciPy sparse matrix or pair (n, edges)
         The graph, for example of databases that differ in one record.
-    query : callable or sequence of hashable, shape (n,)
-        The answer for each vertex, or a function of a vertex's label that gives it.
+    query : callable, sequence of hashable, shape (n,), or mapping
+        The answer for each vertex, or a function of a vertex's label, or a mapping from labels, that gives it.
 
     Returns
     -------
@@ -220,7 +221,7 @@ def induced_graph(graph: GraphLike, query: Callable[..., Hashable] | Iterable[Ha
     Raises
     ------
     TypeError
-        If `graph` is no graph, or an answer is not hashable.
+        If `graph` is no graph, `query` is a set, or an answer is not hashable.
     ValueError
         If there is not one answer for each vertex, or an answer is not equal to itself (NaN).
 
@@ -239,7 +240,12 @@ def induced_graph(graph: GraphLike, query: Callable[..., Hashable] | Iterable[Ha
         answers = [query(label) for label in graph.labels]
     elif isinstance(query, np.ndarray):
         answers = query.tolist()
+    elif isinstance(query, Mapping):
+        if (missing := next((label for label in graph.labels if label not in query), query)) is not query:
+            raise ValueError(f"`query` must have an answer for each vertex, got none for {missing!r}")
+        answers = [query[label] for label in graph.labels]
     else:
+        refuse_unordered(query, "query")
         answers = list(itertools.islice(query, n + 1))  # what says to have 2**60 is not believed
     if len(answers) != n:
         raise ValueError(f"`query` must have shape ({n},), got ({len(answers)},){' or more' * (len(answers) > n)}")

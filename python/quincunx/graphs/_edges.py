@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Self
 
 import numpy as np
@@ -95,6 +95,7 @@ def distinct(labels: Iterable[Hashable] | None, n: int) -> tuple[Hashable, ...] 
     """Return n different labels, `None` if they are 0..n-1."""
     if labels is None:
         return None
+    refuse_unordered(labels, "labels")
     _check.fits(labels, "labels")
     names = tuple(name for name in labels)  # whatever length is claimed
     if len(names) != n:
@@ -110,6 +111,12 @@ def distinct(labels: Iterable[Hashable] | None, n: int) -> tuple[Hashable, ...] 
         raise ValueError(f"`labels` must be different, got {twice!r} twice")
     plain = all(type(name) is int and name == vertex for vertex, name in enumerate(names))
     return None if plain else names
+
+
+def refuse_unordered(values: object, name: str) -> None:
+    """Refuse what would give its values in another order than that of the vertices, or its keys for them."""
+    if isinstance(values, (set, frozenset, Mapping)):
+        raise TypeError(f"`{name}` must be in an order, as a list is, got {type(values).__name__}")
 
 
 def keys_of(edges: Ints, n: int) -> npt.NDArray[np.uint64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -142,12 +142,17 @@ class Graph(Conversions):
         >>> Graph(3, [(0, 1)], labels="abc").index("c")
         2
         """
+        if isinstance(label, (bool, np.bool_)) and not self._has_truth_values():  # True == 1 is no name of vertex 1
+            raise ValueError(f"`label` must be the label of a vertex, got {label!r}")
         if self._index is None:
             self._index = {name: vertex for vertex, name in enumerate(self.labels)}
         try:
             return self._index[label]
         except (KeyError, TypeError):
             raise ValueError(f"`label` must be the label of a vertex, got {label!r}") from None
+
+    def _has_truth_values(self) -> bool:
+        return self._labels is not None and any(isinstance(name, (bool, np.bool_)) for name in self._labels)
 
     def degrees(self) -> Ints:
         """Return the number of edge ends at each vertex.
@@ -293,15 +298,20 @@ class Graph(Conversions):
 
     def _marked(self, vertices: Iterable[Hashable] | npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Return which vertices a user named, by their labels or by a truth value for each."""
+        if isinstance(vertices, (str, bytes, Mapping)) or not isinstance(vertices, Iterable):
+            raise TypeError(f"`vertices` must hold vertices, got {type(vertices).__name__}")
+        if not isinstance(vertices, (np.ndarray, range, Set)):
+            vertices = tuple(v for v in vertices)  # whatever length is claimed
+            is_mask = len(vertices) == self._num_vertices and all(isinstance(v, (bool, np.bool_)) for v in vertices)
+            if is_mask and not self._has_truth_values():
+                vertices = np.array(vertices, dtype=np.bool_)
         if isinstance(vertices, np.ndarray) and vertices.dtype == np.bool_:
             if vertices.shape != (self._num_vertices,):
                 raise ValueError(f"`vertices` must have shape ({self._num_vertices},), got {vertices.shape}")
             return vertices
-        if isinstance(vertices, (str, bytes)) or not isinstance(vertices, Iterable):
-            raise TypeError(f"`vertices` must hold vertices, got {type(vertices).__name__}")
-        marks = np.zeros(self._num_vertices, dtype=np.bool_)
-        marks[[self._vertex(v, "vertices") for v in vertices]] = True
-        return marks
+        chosen = np.zeros(self._num_vertices, dtype=np.bool_)
+        chosen[[self._vertex(v, "vertices") for v in vertices]] = True
+        return chosen
 
     def _piece(self, chosen: npt.NDArray[np.bool_]) -> Graph:
         numbers = np.flatnonzero(chosen)

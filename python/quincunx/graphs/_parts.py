@@ -63,7 +63,7 @@ graph_doc = assembled(
     chosen="""
     Parameters
     ----------
-    vertices : iterable of int or label, or ndarray of bool, shape (num_vertices,)
+    vertices : iterable of int or label, or array_like of bool, shape (num_vertices,)
         Vertices, by their labels in a graph with labels of its own, in any order; or a truth value for each.
     """,
     unchosen="""

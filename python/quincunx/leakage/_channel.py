@@ -13,6 +13,7 @@ from quincunx._html import table_html
 from quincunx._tables import Axis
 from quincunx._types import Array, Axes, DataFrame, Floats
 from quincunx.graphs import AutomorphismGroup
+from quincunx.graphs._edges import refuse_unordered
 from quincunx.graphs._graph import GraphLike
 from quincunx.leakage import _checks
 from quincunx.leakage._blocks import ChannelColumns, of_blocks
@@ -519,6 +520,7 @@ def _few(names: Sequence[Hashable]) -> str:
 def _names(names: Iterable[Hashable] | None, n: int, argument: str) -> tuple[Hashable, ...] | None:
     if names is None:
         return None
+    refuse_unordered(names, argument)
     _check.fits(names, argument)
     found = tuple(names)
     if len(found) != n:
