@@ -5,6 +5,7 @@ import math
 import pickle
 import sys
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -175,6 +176,10 @@ def test_a_law_is_a_value(law):
     assert law != Bessel(77, 1.0)
     assert law != "a law"
     assert eval(repr(law), {**globals(), "array": np.array}) == law
+    zeros = [Skellam(zero, 1.0) for zero in (0.0, -0.0)] + [Skellam([zero], 1.0) for zero in (0.0, -0.0)]
+    assert zeros[0] == zeros[1]
+    assert zeros[2] == zeros[3]
+    assert len(set(zeros)) == 2
     with pytest.raises(AttributeError, match="does not change"):
         law.order = 3
     with pytest.raises(AttributeError, match="does not change"):
@@ -246,6 +251,39 @@ def test_moments_are_sums_over_the_masses(law):
         law.moment(5)
     with pytest.raises(ValueError, match="`kind` must be"):
         law.moment(1, "raw-ish")
+
+
+NEAR_A_POINT = [
+    *(TwoSidedGeometric(epsilon_per_unit=decay) for decay in (30.0, 380.0, 680.0, 700.0, 705.0)),
+    *(Skellam(1e-170, small) for small in (0.0, 1e-180, 1e-170)),
+    *(Skellam(0.0, rate) for rate in (1e-9, 1e-103, 1e-305)),
+    *(Bessel(order, argument) for order, argument in ((0, 1e-90), (3, 1e-120), (0, 1e-151), (2, 1e-5))),
+    *(TwoPiecePoisson(released, 0.5, alpha) for released in (1, 4) for alpha in (1e-20, 1e-250)),
+]
+
+
+@pytest.mark.parametrize("law", NEAR_A_POINT, ids=repr)
+def test_moments_and_entropies_near_a_point_mass_keep_their_digits(law):
+    with mpmath.workdps(700):
+        masses = {k: mpmath.exp(float(law.logpmf(k))) for k in range(int(law.mode()) - 3, int(law.mode()) + 4)}
+        masses[law.mode()] = 1 - sum(mass for k, mass in masses.items() if k != law.mode())
+        mean = sum(k * mass for k, mass in masses.items())
+        for order in (2, 3, 4):
+            central = float(sum((k - mean) ** order * mass for k, mass in masses.items()))
+            assert law.moment(order, "central") == pytest.approx(central, rel=1e-7, abs=1e-323)
+        surprise = -sum(mass * mpmath.log(mass) for mass in masses.values() if mass)
+        assert law.logentropy() == pytest.approx(float(mpmath.log(surprise)), rel=1e-9)
+
+
+def test_the_entropy_of_a_law_whose_masses_underflow_has_its_logarithm():
+    for decay in (709.0, 800.0, 1e4):
+        leading = math.log(2 * (1 + decay)) - decay
+        assert TwoSidedGeometric(epsilon_per_unit=decay).logentropy() == pytest.approx(leading, rel=1e-14)
+    leading = 2 * math.log(0.5e-170)
+    found = Bessel(0, [1e-170, 0.0]).logentropy()
+    assert found[0] == pytest.approx(leading + math.log1p(-leading), rel=1e-14)
+    assert found[1] == TwoSidedGeometric(alpha=0.0).logentropy() == -math.inf
+    assert TwoPiecePoisson([2**53, 3], 1.0, 0.0).logentropy().tolist() == [-math.inf] * 2
 
 
 @pytest.mark.parametrize("law", LAWS, ids=repr)

@@ -192,7 +192,7 @@ class Distribution:
         return mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
     def __hash__(self) -> int:
-        return hash((type(self), self._shape, *(np.asarray(value).tobytes() for value in self._given.values())))
+        return hash((type(self), self._shape, *((np.asarray(value) + 0.0).tobytes() for value in self._given.values())))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -330,7 +330,8 @@ class Distribution:
         """Smallest value whose ``cdf`` is at least `p`.
 
         {probabilities}
-            Whole numbers, or the ends of the support (which may be infinite) at 0 and 1.
+            Whole numbers, a quantile beyond ``2**53`` in size as that, or the ends of the support (which may be
+            infinite) at 0 and 1.
 
         Raises
         ------
@@ -353,7 +354,8 @@ class Distribution:
         """Smallest value whose ``ccdf`` is at most `p`.
 
         {probabilities}
-            Whole numbers, or the ends of the support (which may be infinite) at 1 and 0.
+            Whole numbers, a quantile beyond ``2**53`` in size as that, or the ends of the support (which may be
+            infinite) at 1 and 0.
 
         Raises
         ------
@@ -372,7 +374,7 @@ class Distribution:
         """Smallest value whose ``logcdf`` is at least `logp`, where the probability itself would underflow.
 
         {logarithms}
-            Whole numbers, or the ends of the support at minus infinity and 0.
+            Whole numbers, clipped as those of `icdf`, or the ends of the support at minus infinity and 0.
 
         Raises
         ------
@@ -396,7 +398,7 @@ class Distribution:
         """Smallest value whose ``logccdf`` is at most `logp`, where the probability itself would underflow.
 
         {logarithms}
-            Whole numbers, or the ends of the support at 0 and minus infinity.
+            Whole numbers, clipped as those of `iccdf`, or the ends of the support at 0 and minus infinity.
 
         Raises
         ------
@@ -516,8 +518,9 @@ class Distribution:
             variance = np.asarray(self.variance())
             spread = np.sqrt(variance)
             # A point mass has no skewness; its central moments are 0.
-            cubed = np.where(variance > 0, np.nan_to_num(self.skewness()) * spread**3, 0.0) if order > 2 else 0.0
-            fourth = np.where(variance > 0, np.nan_to_num(self.kurtosis()) * variance**2, 0.0) if order > 3 else 0.0
+            cubed = np.nan_to_num(self.skewness()) * spread * variance if order > 2 else 0.0
+            # Below 1e-300 steps of 1 are all there is, and the kurtosis overflows.
+            fourth = np.where(variance < 1e-300, variance, self.kurtosis() * variance * variance) if order > 3 else 0
             central = [one, 0 * one, variance, cubed, fourth]
             mean = np.asarray(self.mean())
             if kind == "central":
@@ -537,8 +540,13 @@ class Distribution:
         >>> round(TwoSidedGeometric(alpha=0.5).logentropy(), 12)
         0.704486906852
         """
-        with np.errstate(divide="ignore"):
-            found = np.log(self.entropy())
+        entropy, mode = np.asarray(self.entropy()), np.asarray(self.mode(), dtype=np.float64)
+        # Near a point mass the entropy is sum p (1 - log p) over the values beside it.
+        beside = [np.clip(mode + step, -(2.0**53), 2.0**53) for step in (-1, 1)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            masses = [np.where(k == mode, -np.inf, self.logpmf(k)) for k in beside]
+            terms = [np.where(mass > -np.inf, mass + np.log1p(-mass), -np.inf) for mass in masses]
+            found = np.where(entropy > 1e-300, np.log(entropy), np.logaddexp(*terms))
         return found if self._shape else float(found)
 
     def mean(self) -> Floats:
