@@ -281,6 +281,32 @@ def test_a_channel_keeps_its_own_copy_and_pickles():
     assert pickle.loads(pickle.dumps(exact)) == exact
 
 
+def test_channels_that_are_equal_have_one_hash():
+    assert Channel([[0.0, 1.0]]) == Channel([[-0.0, 1.0]])
+    assert hash(Channel([[0.0, 1.0]])) == hash(Channel([[-0.0, 1.0]]))
+
+
+@pytest.mark.parametrize("step", [0, 2**-10, 2**-25, 2**-38, 2**-46])
+def test_figures_of_floats_are_off_by_some_1e15_absolutely_or_relatively(step):
+    rng, unit = np.random.default_rng(5), 2**50
+    for size in (2, 5, 40):
+        rows = rng.integers(unit // 2 // size, unit // size, (3, size))
+        if step:
+            rows = rows[0] + rng.integers(-1, 2, (3, size)) * int(step * unit / size)
+        rows[:, 0] += unit - rows.sum(axis=1)
+        floats = Channel(rows / unit)
+        exact = Channel([[F(entry, unit) for entry in row] for row in rows.tolist()], exact=True)
+        for ask in (
+            lambda c: c.dp_epsilon(complete(3)),
+            *(lambda c, e=e: c.dp_delta(complete(3), e) for e in (0.0, step / 2, 0.1)),
+            *(lambda c, a=a: c.renyi_dp(complete(3), a) for a in (1.0, 1.000001, 1.5, 2.0, 10.0, 100.0)),
+            *(lambda c, p=p: c.mutual_information(p) for p in (None, [0.5, 0.25, 0.25])),
+            lambda c: c.min_capacity(),
+            lambda c: c.min_entropy_leakage([0.5, 0.25, 0.25]),
+        ):
+            assert float(ask(floats)) == pytest.approx(float(ask(exact)), rel=1e-14, abs=1e-14)
+
+
 def test_rows_are_normalized_on_request_only():
     assert Channel([[1, 3], [2, -1e-12]], normalize=True).matrix.tolist() == [[0.25, 0.75], [1.0, 0.0]]
 

@@ -39,7 +39,7 @@ class Channel(Measures, Levels):
     ``exact=True`` its entries are fractions, and so is every rational answer to a question without floats. Every other
     figure of an exact channel comes from the fractions too and is rounded to the weaker promise: a level, a leakage or
     a capacity is never below the true one and above it by less than 1e-15 of it. Figures of other channels are
-    float64, good to a few units in the last place.
+    float64, off by some 1e-15, of what they are where above 1: those of rows that hardly differ can lie far below.
 
     Parameters
     ----------
