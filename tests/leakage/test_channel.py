@@ -277,6 +277,9 @@ def test_a_channel_keeps_its_own_copy_and_pickles():
     assert restored == channel
     assert hash(restored) == hash(channel)
     assert restored.inputs == ("a", "b")
+    for unordered in ({"a", "b"}, {"a": 0, "b": 1}):
+        with pytest.raises(TypeError, match="`inputs` must be in an order, as a list is"):
+            Channel(channel.matrix, inputs=unordered)
     exact = Channel([["1/3", "2/3"]], exact=True)
     assert pickle.loads(pickle.dumps(exact)) == exact
 
