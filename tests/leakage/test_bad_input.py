@@ -50,6 +50,7 @@ def test_a_row_that_does_not_sum_to_one():
         "`matrix` must be made of rows that sum to 1, got the sum 0.75 in row 1", lambda: Channel([[1, 0], [0.25, 0.5]])
     )
     assert Channel([[1, 0], [0.25, 0.5]], atol=0.3).n_inputs == 2
+    refused("such as '1/3', got '1e99999999' at row 0, column 1", lambda: Channel([["1/2", "1e99999999"]], exact=True))
     refused("got the sum 5/6 in row 0", lambda: Channel([["1/2", "1/3"]], exact=True))
     refused("`matrix` must be", lambda: Channel([[0.0, 0.0]], normalize=True))
 

@@ -24,6 +24,7 @@ def test_decimals_and_fractions_are_read():
         ([], "no rows"),
         (["0.5,0.5", "", "1.0"], "line 3: 1 entries, but the first row has 2"),
         (["0.5,0.5", "0.5,x"], "line 2: must hold numbers such as 0.25 or 1/4, got 'x'"),
+        (["1/2,1e99999999"], "line 1: must hold numbers such as 0.25 or 1/4, got '1e99999999'"),
         (["1/2,1/0"], "line 1: must hold numbers such as 0.25 or 1/4, got '1/0'"),
         (["# no", "0.5,0.6"], "line 2: must be made of entries of at least 0 that sum to 1, got the sum 1.1"),
         (["1.5,-0.5"], "line 1: must be made of entries of at least 0 that sum to 1, got -0.5"),

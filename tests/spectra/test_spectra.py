@@ -179,6 +179,8 @@ def test_bad_input_is_refused_with_the_argument_named():
         resistance_distance(broken, 0, 3)
     with pytest.raises(ValueError, match="label"):
         resistance_distance(path(3), 0, 7)
+    with pytest.raises(ValueError, match="`weight` must leave a resistance within the range of a double"):
+        resistance_distance(path(3), 0, 2, weight=["1e4000", 1])
     with pytest.raises(ValueError, match="graph"):
         algebraic_connectivity((0, []))
     for eigenvalues, degree in (([4.0], 3), ([1.0], 3), ([[1.0]], 3), ([1.0, 1.0], 1), ([float("nan")], 4)):

@@ -56,10 +56,10 @@ def fraction(value: object, name: str, place: str) -> Fraction:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, Fraction, str, np.integer)):
         raise TypeError(f"`{name}` must hold ints, Fractions or strings, got {type(value).__name__} {place}")
     try:
-        return Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
-    except (ValueError, ZeroDivisionError):
+        return _check.rational(value, name)
+    except ValueError:
         raise ValueError(
-            f"`{name}` must hold ints, Fractions or strings such as '1/3', got {value!r} {place}"
+            f"`{name}` must hold ints, Fractions or strings such as '1/3', got {value!r:.60} {place}"
         ) from None
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from quincunx import _csv, graphs
+from quincunx import _check, _csv, graphs
 from quincunx._types import Facts
 from quincunx.graphs import Graph
 from quincunx.leakage._channel import Channel
@@ -88,17 +88,17 @@ def read_channel(path: "str | os.PathLike[str] | Iterable[str]") -> Channel:
 
 def _is_entry(text: str) -> bool:
     try:
-        Fraction(text)
-    except (ValueError, ZeroDivisionError):
+        _check.rational(text, "entry")
+    except ValueError:
         return text.lower().lstrip("+-") in ("nan", "inf", "infinity") or "/" in text
     return True
 
 
 def _entry(text: str, place: str, exact: bool) -> Fraction | float:
     try:
-        return Fraction(text) if exact else float(text)
-    except (ValueError, ZeroDivisionError):
-        raise ValueError(f"{place}: must hold numbers such as 0.25 or 1/4, got {text!r}") from None
+        return _check.rational(text, "entry") if exact else float(text)
+    except ValueError:
+        raise ValueError(f"{place}: must hold numbers such as 0.25 or 1/4, got {text!r:.60}") from None
 
 
 #: How to make each family of graphs from its numbers, and how many they are (None: one or more).

@@ -6,6 +6,7 @@ one vertex, Kf = n tr(R) - 1' R 1 and the resistance between u and v is R_uu + R
 tau Kf are found modulo primes, as many as proved bounds ask for and one to spare.
 """
 
+import sys
 import warnings
 from collections.abc import Hashable
 from fractions import Fraction
@@ -244,7 +245,10 @@ def resistance_distance(
     if abs(laplacian[[b]][:, others] @ voltage + 1).item() <= _LEAK:
         return float(voltage[a - (a > b)])
     order = np.append(np.flatnonzero((np.arange(len(others)) != a) & others), [a, b])
-    return float(1 / _eliminated(adjacency_of(found, conductances)[order][:, order], 2)[-2, -1])
+    conductance = float(_eliminated(adjacency_of(found, conductances)[order][:, order], 2)[-2, -1])
+    if not conductance * sys.float_info.max >= 1:
+        raise ValueError(f"`weight` must leave a resistance within the range of a double, got 1 over {conductance}")
+    return 1 / conductance
 
 
 def _eliminated(conductances: "csr_array", left: int) -> Floats:
