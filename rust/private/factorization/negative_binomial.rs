@@ -78,13 +78,15 @@ impl Masses {
         (mass, y) = (up[0], o as f64);
         while y > 0.0 {
             let ratio = y / (r + y - 1.0) * inverse;
+            if mass * ratio > LARGE {
+                // First, for one step may be nearly as large as a double.
+                up.iter_mut().chain(&mut *down).for_each(|other| *other /= mass);
+                (total, above) = (total / mass, above / mass);
+                *scale += mass.ln();
+                mass = 1.0;
+            }
             mass *= ratio;
             y -= 1.0;
-            if mass > LARGE {
-                up.iter_mut().chain(&mut *down).for_each(|mass| *mass /= LARGE);
-                (mass, total, above) = (mass / LARGE, total / LARGE, above / LARGE);
-                *scale += LARGE.ln();
-            }
             down.push(mass);
             total += mass;
             let left = if r < 1.0 {
@@ -105,7 +107,7 @@ impl Masses {
     pub fn draw(&mut self, o: i64, rate: f64, r: f64, alpha: f64, rng: &mut Xoshiro) -> u64 {
         match () {
             () if alpha == 0.0 => o as u64,
-            () if rate == 0.0 => 0,
+            () if is_none(rate, r, alpha) => 0,
             () if o <= 0 => draw(rate, r, alpha, rng.uniform(), rng),
             () => {
                 let above = self.fill(o, rate, r, alpha, SHARE_OF_DRAWS);
@@ -146,7 +148,7 @@ impl Masses {
             let log_likelihood = log_mass(o as f64, rate, r);
             return CountMoments { log_likelihood, mean: o as f64, digamma: digamma(r + o as f64) };
         }
-        if o <= 0 || rate == 0.0 {
+        if o <= 0 || is_none(rate, r, alpha) {
             // 1 - z = (r + mu (1 - alpha)) / (r + mu)
             let (kept, odds) = (rate * (1.0 - alpha), alpha * rate / (r + rate * (1.0 - alpha)));
             let log_likelihood = noise + o.unsigned_abs() as f64 * alpha.ln() - r * (kept / r).ln_1p();
@@ -176,6 +178,11 @@ impl Masses {
             digamma: digamma(r + o as f64) + shift / total,
         }
     }
+}
+
+/// Whether a count is 0 whatever its release, but for chances below 1e-280.
+fn is_none(rate: f64, r: f64, alpha: f64) -> bool {
+    rate == 0.0 || alpha * (rate + r) > 1e290 * rate
 }
 
 /// A negative binomial count that noise of ratio alpha hides behind a release that is not positive, by a uniform number if that is
@@ -296,6 +303,26 @@ mod tests {
             (0..number).for_each(|_| found[(law.draw(o, rate, r, alpha, &mut rng) as usize).min(3999)] += 1.0);
             let due = masses.iter().map(|mass| mass / total * f64::from(number));
             assert_bins_fit(&pooled(found.into_iter().zip(due)), &row);
+        }
+    }
+
+    #[test]
+    fn counts_of_tiny_rates_are_nothing() {
+        for o in [1, 3, 10, 60, 400] {
+            for rate in [1e-30, 1e-40, 1e-103, 1e-160, 1e-289, 1e-300, 5e-324] {
+                for (r, alpha) in [(2.0, 0.9), (1e-6, 0.1), (1e6, 0.5), (0.5, 1e-9)] {
+                    let noise: f64 = (1.0 - alpha) / (1.0 + alpha);
+                    let known = noise.ln() + o as f64 * f64::ln(alpha);
+                    let found = Masses::default().moments(o, rate, r, alpha);
+                    let cell = (o, rate, r, alpha);
+                    assert!((found.log_likelihood - known).abs() < 1e-10 * known.abs(), "{cell:?} {found:?} {known}");
+                    assert!(
+                        found.mean < 1e-13 && (found.digamma / digamma(r) - 1.0).abs() < 1e-9,
+                        "{cell:?} {found:?}"
+                    );
+                    assert_eq!(Masses::default().draw(o, rate, r, alpha, &mut xoshiro([3, 5], 0, 0, 1)), 0, "{cell:?}");
+                }
+            }
         }
     }
 
