@@ -191,6 +191,7 @@ def test_a_spectrum_is_one_eigenvalue_a_line(run, tmp_path):
         (["spectrum", "square"], "`MxN`"),
         (["spectrum"], "`LATTICE`"),
         (["spectrum", "square", "3x3", "--energy", "--kirchhoff"], "--kirchhoff"),
+        (["spectrum", "square", "3x3", "--energy", "--laplacian"], "--laplacian"),
         (["spectrum", "cubic", "3x3"], "must be one of"),
         (["spectrum", "square", "3x3", "--edges", "file"], "`--edges` must be given alone"),
     ],

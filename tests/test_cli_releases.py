@@ -377,3 +377,20 @@ def test_labels_with_a_number_sign_and_numbers_beyond_doubles_are_read_whole(run
     source.write_text("".join(f"{number}\n" for number in large))
     status, out, _ = run("release", "geometric", source, "--epsilon", 40, "--n", 1)
     assert (status, [int(word) for word in out.splitlines()[1:]]) == (0, large)
+
+
+def test_tables_that_are_not_a_number_of_each_user_are_refused(run, tmp_path):
+    source = tmp_path / "records.csv"
+    for text, words in [
+        ("id,value\n1,3.5\n2,4.5\n", "`source` must have one column"),
+        ("3,5\n4,5\n", "`source` must have one column"),
+        ("", "`source` must hold at least one record"),
+        ("\n\n", "`source` must hold at least one record"),
+    ]:
+        source.write_text(text)
+        status, out, err = run("ldp", "mean", source, "--epsilon", 1, "--bounds", 0, 10)
+        assert (status, out) == (2, "")
+        assert words in err
+    pd.Series([3.5, 4.5]).to_csv(source)  # with its index, and no name
+    status, out, _ = run("release", "laplace", source, "--epsilon", 1000, "--bounds", 0, 10)
+    assert (status, len(out.splitlines())) == (0, 3)

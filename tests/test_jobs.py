@@ -332,6 +332,43 @@ def test_a_torn_or_forged_log_is_read_as_far_as_it_goes(run, folder):
     assert run("job", "status", folder)[0] == 0
     assert run("job", "resume", folder)[:2] == (0, "660647962955\n")
     assert len(_job_folder.Folder(folder).runs()) == 2  # the line after the torn one is whole
+    (folder / "result.json").unlink()
+    with (folder / "log.jsonl").open("ab") as log:
+        log.write(b"\xff\n")  # no text
+    assert run("job", "resume", folder)[:2] == (0, "660647962955\n")
+    (folder / "result.json").write_text('{"value": {}, "verified": []}')
+    for verb in ("verify", "result", "resume"):
+        status, _, err = run("job", verb, folder)
+        assert status == 2
+        assert "got a damaged" in err
+    (folder.parent / "other" / "job.json").mkdir(parents=True)
+    assert run("job", "list", folder.parent)[0] == 0
+
+
+def test_a_result_is_kept_where_the_log_is_lost(run, folder, monkeypatch):
+    assert run("job", "start", *SMALL, "--dir", folder)[0] == 0
+    (folder / "result.json").unlink()
+    whole = _job_folder.Folder.log
+
+    def lost(job, event, **facts):
+        whole(job, event, **facts)
+        (folder / "log.jsonl").unlink()
+
+    monkeypatch.setattr(_job_folder.Folder, "log", lost)
+    assert run("job", "resume", folder)[:2] == (0, "660647962955\n")
+    assert json.loads((folder / "result.json").read_text())["value"]["count"]
+
+
+@pytest.mark.skipif(_job_folder.birth_of(os.getpid()) is None, reason="the system does not tell when a process began")
+def test_a_dead_process_that_nobody_waited_for_is_no_running_job(job, folder):
+    process = job("start", *LONG, "--dir", folder)
+    saved(folder, process)
+    process.kill()
+    deadline = time.monotonic() + 30
+    while _job_folder.birth_of(process.pid) != 0 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert _job_folder.Folder(folder).status().state == "killed"
+    process.communicate(timeout=60)
 
 
 def test_a_process_of_another_machine_is_not_judged(run, job, folder):

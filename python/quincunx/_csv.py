@@ -69,7 +69,10 @@ def tables(lines: Iterable[str], labels: Iterable[str] = (), piece: int | None =
     lines, labels = iter(lines), list(labels)
     head = list(itertools.islice(lines, piece))
     first = next(rows(head, "source"), Row(0, []))
-    bare = any(map(_is_number, first.fields)) or (len(first.fields) == 1 and first.fields[0] in labels)
+    if not first.fields:
+        raise ValueError("`source` must hold at least one record, got an empty table")
+    numbers = any(map(_is_number, first.fields)) and first.fields[0] != ""  # pandas writes no name for an index
+    bare = numbers or (len(first.fields) == 1 and first.fields[0] in labels)
     names = [] if bare else first.fields
     head = head[first.number :] if names else head
     second = next(rows(head, "source"), Row(0, [])).fields

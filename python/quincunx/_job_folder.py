@@ -60,10 +60,14 @@ class Folder:
             return None
         except ValueError as reason:
             raise ValueError(f"`dir` must hold a job, got a damaged {self.path(name)}: {reason}") from None
-        wanted: dict[str, type] = {"command": list, "inputs": dict, "quincunx": str}
+        wanted: dict[str, type | tuple[type, ...]] = {"command": list, "inputs": dict, "quincunx": str}
         if name == "result.json":
-            wanted = {"value": dict, "verified": list}
-        if not isinstance(found, dict) or any(not isinstance(found.get(key), kind) for key, kind in wanted.items()):
+            wanted = {"value": dict, "verified": list, "cpu_seconds": (int, float), "bytes": int, "command": str}
+        if (
+            not isinstance(found, dict)
+            or found.get("value") == {}
+            or any(not isinstance(found.get(key), kind) for key, kind in wanted.items())
+        ):
             raise ValueError(f"`dir` must hold a job, got a damaged {self.path(name)}: it has no {', '.join(wanted)}")
         return found
 
@@ -101,7 +105,10 @@ class Folder:
     def runs(self) -> list[list[Facts]]:
         """Return the lines of the log, run by run; one that a crash tore is left out."""
         found: list[list[Facts]] = []
-        with contextlib.suppress(FileNotFoundError), open(self.path("log.jsonl"), encoding="utf-8") as file:
+        with (
+            contextlib.suppress(FileNotFoundError),
+            open(self.path("log.jsonl"), encoding="utf-8", errors="replace") as file,
+        ):
             for line in file:
                 try:
                     entry = json.loads(line)
@@ -201,7 +208,7 @@ def listed(folder: str) -> Iterator[tuple[str, Status | str]]:
     for name in names:
         try:
             yield name, Folder(os.path.join(folder, name)).status()
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             yield name, str(error)
 
 
@@ -255,10 +262,11 @@ def forecast_in_words(forecast: Facts | None) -> str:
 
 
 def birth_of(pid: int) -> int | None:
-    """Return when a process of this host was started, in ticks since its boot, where Linux says it."""
+    """Return when a process of this host was started, in ticks since its boot, where Linux says it; of a dead one 0."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return int(file.read().rpartition(")")[2].split()[19])
+            state, *figures = file.read().rpartition(")")[2].split()
+            return 0 if state in "ZX" else int(figures[18])  # dead, also where no parent has asked for it
     except (OSError, ValueError, IndexError):
         return None
 
@@ -274,7 +282,7 @@ def _is_alive(start: Facts) -> bool | None:
     except PermissionError:
         pass
     birth = birth_of(start["pid"])
-    return birth is None or start.get("birth") is None or birth == start["birth"]
+    return birth is None or (birth > 0 and start.get("birth") in (None, birth))
 
 
 def now() -> str:

@@ -192,14 +192,15 @@ class _Run:
 
     def _finished(self, value: Facts) -> Facts:
         """Write the result."""
+        # What a log has lost is not needed: this run knows what it spent itself.
         self._job.log("done", **self._spent())
-        runs = self._job.runs()
+        runs = self._job.runs() or [[self._spent()]]
         facts = {
             "value": value,
             "verified": list(_verified_inside(self._job.facts, value)),
             "command": self._job.command,
             "quincunx": quincunx.__version__,
-            "host": runs[-1][0]["host"],
+            "host": socket.gethostname(),
             "starts": len(runs),
             **spent_in(runs),
         }

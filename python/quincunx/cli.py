@@ -455,7 +455,7 @@ VERBS: dict[str, Verb] = {
     "count": Verb(_count, **_ON),
     "hard-core": Verb(_hard_core, **_ON),
     "table": Verb(_table, like=("counting:independent_set_table", *_ON["like"])),
-    "spectrum": Verb(_spectrum, **_ON, exclusive=("energy", "kirchhoff", "connectivity")),
+    "spectrum": Verb(_spectrum, **_ON, exclusive=("laplacian", "energy", "kirchhoff", "connectivity")),
     "random": Verb(_random, **_ON),
     "privatize": Verb(
         "privacy._command:privatize_command",

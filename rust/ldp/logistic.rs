@@ -58,6 +58,11 @@ fn sigmoids(x: f64) -> [f64; 3] {
     [p, p * q, p * q * (q - p)]
 }
 
+/// How far the nodes of a rule go: in the tails at -m what is integrated is largest some deviations off the centre.
+fn reach(m: f64, root: f64) -> f64 {
+    REACH + root.min(m.abs() / root)
+}
+
 /// `E sigmoid(m + sqrt(v) t)` and its first two derivatives in m, for a standard normal t.
 pub fn logistic_normal(m: f64, v: f64) -> [f64; 3] {
     let root = v.sqrt();
@@ -72,7 +77,7 @@ pub fn logistic_normal(m: f64, v: f64) -> [f64; 3] {
         HERMITE.iter().for_each(|&[t, weight]| add(m + root * t, weight));
     } else {
         let step = (0.5f64).min(0.5 / root);
-        let points = (REACH / step) as i64;
+        let points = (reach(m, root) / step) as i64;
         for k in -points..=points {
             let t = k as f64 * step;
             add(m + root * t, step * exp(-0.5 * t * t) / TAU.sqrt());
@@ -114,7 +119,9 @@ struct LikelihoodTable {
 impl LikelihoodTable {
     fn fill(&mut self, most: f64, v: f64, keep: f64) {
         let root = v.sqrt();
-        let most = most.min(60.0 + 8.0 * root);
+        // Beyond, the logarithm is taken for a line. It is one where the sigmoid is exponential under all of the law.
+        let normal = if root > WIDE { 8.0 * root } else { (v + 8.0 * root).min(36.0 * root) };
+        let most = most.min(60.0 + normal);
         // A wide law is as smooth as its deviation is large, and has its own grid.
         self.step = if root > WIDE { root / 64.0 } else { STEP };
         let step = self.step;
@@ -142,7 +149,7 @@ impl LikelihoodTable {
         } else {
             // Every so many points of the table's grid carry a node of the rule, at most half a deviation and half a unit apart.
             let skip = ((0.5 * root.min(1.0)) / STEP).floor().max(1.0) as usize;
-            let taps = (REACH * root / (skip as f64 * STEP)) as usize;
+            let taps = (reach(most, root) * root / (skip as f64 * STEP)) as usize;
             let margin = taps * skip;
             let points = half + 2 * margin + 1;
             let first = self.low - margin as f64 * STEP;
@@ -182,16 +189,16 @@ impl LikelihoodTable {
     fn at(&self, means: &[f64; BLOCK], block: &mut Block) {
         let Block { cells, rests, columns, values, slopes, spreads } = block;
         let per_step = 1.0 / self.step;
-        let last = (self.pieces.len() - 1) as f64;
+        let count = self.pieces.len() as f64;
         let mut beyond = false;
         for ((mean, cell), rest) in means.iter().zip(&mut *cells).zip(&mut *rests) {
             let place = (mean - self.low) * per_step;
-            let inside = place.max(0.5).min(last);
+            let inside = place.max(0.5).min(count - 0.5);
             beyond |= inside != place;
             // At an end of a cell either of the two will do.
             let shifted = (inside - 0.5) + ROUND;
             *cell = shifted.to_bits();
-            *rest = inside - (shifted - ROUND);
+            *rest = place - (shifted - ROUND);
         }
         for (user, &cell) in cells.iter().enumerate() {
             for (column, coefficient) in columns.iter_mut().zip(self.pieces[cell as u32 as usize]) {

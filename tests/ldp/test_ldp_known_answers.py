@@ -543,6 +543,25 @@ def test_logistic_normal_integral(mean, variance, expected):
     assert _core.ldp_logistic_normal(mean, variance)[0] == pytest.approx(expected, abs=1e-13)
 
 
+@pytest.mark.parametrize(("mean", "variance"), [(-126, 68.7), (-100, 64), (-500, 4000), (-40, 1), (-30, 0.01), (-8, 9)])
+def test_logistic_normal_integrals_keep_their_digits_in_deep_tails(mean, variance):
+    with mpmath.workdps(40):
+        root = mpmath.sqrt(variance)
+        ends = [mpmath.mpf(t) for t in range(-40, 100, 5)]
+        right = mpmath.quad(lambda t: mpmath.npdf(t) / (1 + mpmath.exp(-mean - root * t)), ends)
+    assert _core.ldp_logistic_normal(mean, variance)[0] == pytest.approx(float(right), rel=1e-11)
+
+
+def test_logistic_likelihoods_go_on_beyond_their_table():
+    # Without noise P(1) is the sigmoid: its logarithm at means about the table's end at 60, beside a far one.
+    model = ldp.LogisticRegression()
+    parameters = {"coefficients": np.array([1.0]), "covariance": np.array([[1.0]])}
+    for mean in (-59.97, -60.0, -60.01, -60.03, -60.04, -60.05, -60.0624, -60.0626, -61.0, -80.0):
+        found = model.log_likelihood(np.array([[mean], [-100.0]]), [1, 1], **parameters)
+        inputs = stats.norm.logpdf([mean, -100.0]).sum()
+        assert found - inputs == pytest.approx(mean - 100, abs=1e-9)
+
+
 def test_logistic_normal_integral_is_expanded_where_it_was_summed():
     # Either side of 64 deviations, and the derivatives by differences and by the heat equation.
     for z in (-9.0, -3.0, -0.4, 0.0, 1.0, 4.0):

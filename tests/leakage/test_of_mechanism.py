@@ -70,8 +70,28 @@ def test_rows_are_the_frequencies_of_releases_and_the_level_is_the_guarantees(me
 def test_levels_are_kept_where_chances_underflow(epsilon):
     noise = privacy.GeometricMechanism(epsilon, lower=0, upper=200, sensitivity=1)
     choice, scores = privacy.ExponentialMechanism(epsilon, 1.0), np.abs(np.subtract.outer(np.arange(9), np.arange(9)))
-    assert Channel.from_mechanism(noise).dp_epsilon(path(201)) <= epsilon * (1 + 1e-12)
-    assert Channel.from_mechanism(choice, scores=30.0 * scores).dp_epsilon(path(9)) <= 30 * epsilon * (1 + 1e-12)
+    # The level is that of the logarithms, or the channel is refused: a chance that is raised or lost changes it.
+    inputs = np.arange(201)
+    laws = [
+        (lambda: Channel.from_mechanism(noise), noise.log_likelihood(inputs, inputs[:, None]), path(201)),
+        (
+            lambda: Channel.from_mechanism(choice, scores=30.0 * scores),
+            choice.log_likelihood(np.arange(9)[None, :], 30.0 * scores[:, None, :]),
+            path(9),
+        ),
+    ]
+    for channel, logs, graph in laws:
+        if logs.min() < -690:
+            with pytest.raises(ValueError, match="`mechanism` must have chances of at least 1e-300"):
+                channel()
+        else:
+            assert channel().dp_epsilon(graph) == pytest.approx(np.abs(np.diff(logs, axis=0)).max(), rel=1e-9)
+
+
+def test_the_level_of_a_choice_among_large_scores_is_that_of_the_mechanism():
+    for epsilon, size in ((1.0, 1000), (10.0, 100), (1.0, 1300)):
+        channel = Channel.from_mechanism(privacy.ExponentialMechanism(epsilon, 1.0), scores=[[0, size], [1, size]])
+        assert channel.dp_epsilon(path(2)) == pytest.approx(epsilon / 2, rel=1e-8)
 
 
 @pytest.mark.parametrize("k", range(2, 7))

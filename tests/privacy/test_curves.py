@@ -25,9 +25,11 @@ from quincunx.privacy import (
     NoGuarantee,
     PrivacyGuarantee,
     ReplaceOne,
+    _curves,
     subsampled,
 )
 from quincunx.privacy._curves import CURVES
+from quincunx.privacy._guarantee import guarantee_of
 
 ONE = AddRemove()
 #: Sharp to this, relative; None where only a bound is known (any law of that range, level, or pair may be meant).
@@ -240,3 +242,18 @@ def test_one_function_makes_guarantees():
     assert makers.pop("_composition.py")
     assert makers.pop("_guarantee.py")
     assert makers == {"_guarantee_json.py": {"Part.of"}, "_together.py": {"PrivacyGuarantee.of_parts"}}
+
+
+@pytest.mark.parametrize(("loss", "length"), [("4.79", "5.89"), ("1", "1.1"), ("0.01", "0.019"), ("300", "500")])
+def test_a_loss_known_by_size_and_range_is_bounded_by_both(loss, length):
+    both = _curves.Ranged(Fraction(length), Fraction(loss))
+    for one in (_curves.Pure(Fraction(loss)), _curves.Ranged(Fraction(length))):
+        for epsilon in np.linspace(0, float(length) * 1.01, 13):
+            assert both.delta_at(epsilon) <= one.delta_at(epsilon)
+        assert all(both.epsilon_at(delta) <= one.epsilon_at(delta) for delta in (1e-9, 1e-3, 0.1))
+        assert all(both.renyi(order) <= one.renyi(order) * (1 + 1e-12) for order in (1.5, 2, 100))
+    guarantee = guarantee_of(both, ReplaceOne())
+    assert PrivacyGuarantee.from_dict(guarantee.to_dict()) == guarantee
+    words = PrivacyGuarantee(float(length), range_bounded=True).to_dict()
+    del words["parts"][0]["reach"]["curve"]["loss"]  # as it was written before
+    assert PrivacyGuarantee.from_dict(words) == PrivacyGuarantee(float(length), range_bounded=True)

@@ -238,3 +238,11 @@ def test_where_lanczos_ends_without_an_answer_the_factors_have_one(monkeypatch):
     assert 0 < found < 1e-5
     second = eigsh(laplacian.astype(float), 2, sigma=-1e-6, return_eigenvectors=False).max()
     assert abs(second - found) < 1e-11
+
+
+@pytest.mark.parametrize("decades", [0, 8, 12, 16, 40])
+def test_lattices_with_resistances_of_any_sizes_have_the_index_of_their_graphs(decades):
+    piece, weight = lattices.square(1, 4), [1, 10**decades, 1]
+    right = 6 + 4 * 10**decades  # (i + 1)(n - 1 - i) of each edge of a path
+    assert kirchhoff_index(piece, weight=weight) == pytest.approx(right, rel=1e-7)
+    assert average_resistance(piece, weight=weight) == pytest.approx(right / 6, rel=1e-7)

@@ -470,6 +470,7 @@ def quenched_entropy(
     coefficients = inverse @ logs
     rest = logs - design @ coefficients
     error = math.sqrt(float(rest @ rest) / (n_draws - design.shape[1]) * float(inverse[0] @ inverse[0]))
+    error = max(error, 2.0**-50)  # the roundings of a fit without a rest
     return QuenchedEntropy(float(coefficients[0]), error, n_draws, False, raw)
 
 

@@ -105,7 +105,7 @@ def ldp_command(
             released, later = np.concatenate([released, *later]), iter(())
         mechanism = _mechanism(what, released, epsilon, delta, bounds, task, declared)
     if what != "regression":
-        released, later = _flat(released), map(_flat, later)
+        released, later = _flat(released, what), (_flat(some, what) for some in later)
     if (second := next(later, None)) is not None:
         pieces = itertools.chain([released, second], later)
         released, mechanism = Summary.from_parts(pieces, model, mechanism=mechanism), None
@@ -146,9 +146,11 @@ def _lines(source: str | os.PathLike[str]) -> Iterator[str]:
         yield from file
 
 
-def _flat(released: Any) -> Any:
-    if isinstance(released, Release) or released.shape[1] > 1:
+def _flat(released: Any, what: str) -> Any:
+    if isinstance(released, Release) or (released.shape[1] > 1 and what != "mean"):
         return released
+    if released.shape[1] != 1:
+        raise ValueError(f'`source` must have one column for "mean", a number of each user, got {released.shape[1]}')
     return released[:, 0]
 
 

@@ -672,7 +672,7 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
 
     Notes
     -----
-    The logistic-normal integrals and moments are exact to rounding; no polynomial stands for the sigmoid.
+    The logistic-normal integrals and moments are exact to 1e-12; no polynomial stands for the sigmoid.
 
     Examples
     --------

@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx._types import Floats
-from quincunx.leakage._bounds import LEAST
 from quincunx.privacy import noise as laws
 from quincunx.privacy._affine_hashes import cells, support_counts
 from quincunx.privacy._law import CategoricalNoise
 from quincunx.privacy._supports import PRIME
 
+#: The least logarithm of a chance: of smaller ones doubles have fewer digits, or none.
+_LEAST_LOG = -690.0
 #: Unary encoding of k categories has 2^k outputs, of which subsets are a part.
 _MOST_BITS = 16
 #: Pieces of a family of hash functions that are counted at most: a few seconds.
@@ -114,9 +115,12 @@ def _geometric(law: laws.GeometricNoise) -> Rows:
 
 
 def _chances(logarithms: Floats) -> Floats:
-    """Return what they are the logarithms of, or `LEAST`, which a ratio of floats needs and no privacy level."""
-    found: Floats = np.maximum(np.exp(logarithms), LEAST)
-    return found
+    """Return what they are the logarithms of, if floats hold it: levels are their ratios."""
+    if (least := float(np.min(logarithms, initial=0.0))) < _LEAST_LOG:
+        raise ValueError(
+            f"`mechanism` must have chances of at least 1e-300 of all outputs, got one of exp({least:.6g})"
+        )
+    return np.exp(logarithms)
 
 
 def _exponential(law: laws.ExponentialChoice, scores: npt.ArrayLike | None) -> Rows:

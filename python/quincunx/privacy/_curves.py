@@ -196,7 +196,17 @@ class Ranged(Curve):
             return 0.0
         rest = (r - epsilon) * (1 + 2.0**-50)
         value = math.expm1(-rest / 2) ** 2 / -math.expm1(-r) if r else 0.0
-        return min(value * (1 + 2.0**-48) + 5e-324, 1.0)
+        return min(value * (1 + 2.0**-48) + 5e-324, 1.0, *(one.delta_at(epsilon) for one in self._sized()))
+
+    def epsilon_at(self, delta: float) -> float:
+        return min(super().epsilon_at(delta), *(one.epsilon_at(delta) for one in self._sized()), math.inf)
+
+    def renyi(self, order: float, *, removed: bool = False) -> float:
+        return min(super().renyi(order), *(one.renyi(order) for one in self._sized()), math.inf)
+
+    def _sized(self) -> list[Pure]:
+        """Return the curve by the size of the loss alone, where that is known by itself."""
+        return [] if self.loss is None else [Pure(self.pure)]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, replace
 from fractions import Fraction
 from typing import TypeVar, get_type_hints
 
@@ -79,11 +79,12 @@ def _decode(words: Facts, kinds: Mapping[str, type[T]]) -> T:
     kind = kinds[words["kind"]]
     types = get_type_hints(kind)
     wanted = {field.name: types[field.name] for field in fields(kind)}
-    if set(words) - {"kind"} != set(wanted):
+    needed = {field.name for field in fields(kind) if field.default is MISSING}
+    if not needed <= set(words) - {"kind"} <= set(wanted):
         raise ValueError(f"{words['kind']} takes {sorted(wanted)}, got {sorted(words)}")
     values: Facts = {}
-    for name, of in wanted.items():
-        word = words[name]
+    for name in set(words) - {"kind"}:
+        word, of = words[name], wanted[name]
         if of is Curve:
             values[name] = _decode(word, CURVES)
         elif of == Relation:

@@ -1,6 +1,7 @@
 """Which two data sets a guarantee compares: guarantees compose only within one relation."""
 
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
@@ -210,4 +211,4 @@ def whole_steps(distance: float, metric: str) -> int:
     """
     if metric != "l2":
         return math.floor(distance)
-    return math.floor(Fraction(math.nextafter(distance, math.inf)) ** 2)
+    return math.floor(Fraction(min(math.nextafter(distance, math.inf), sys.float_info.max)) ** 2)
