@@ -84,23 +84,25 @@ def tables(lines: Iterable[str], labels: Iterable[str] = (), piece: int | None =
     elif names and names[0] == "" and len(second) > 1:  # as pandas writes a column with its index
         columns = range(1, len(second))
     words = bool(set(second) & set(labels))
-    kind = np.str_ if words else np.float64
+
+    def parsed(some: list[str], kind: type) -> Array:
+        found: Array = np.loadtxt(
+            some, dtype=kind, delimiter=",", comments=None, ndmin=2, usecols=columns, quotechar='"'
+        )
+        return found
+
     for some in itertools.chain([head], iter(lambda: list(itertools.islice(lines, piece)), [])):
         if some is not head and not any(map(str.strip, some)):
             continue
         try:
-            found: Array = np.loadtxt(
-                some, dtype=kind, delimiter=",", comments=None, ndmin=2, usecols=columns, quotechar='"'
-            )
+            found = parsed(some, np.str_ if words else np.float64)
         except ValueError as reason:
             raise ValueError(
                 f"`source` must hold numbers separated by commas, or labels declared: {reason}"
             ) from reason
         if not words and np.abs(found).max(initial=0.0) >= 2**53:
             with contextlib.suppress(ValueError):  # whole numbers beyond those that doubles hold
-                found = np.loadtxt(
-                    some, np.int64, delimiter=",", comments=None, ndmin=2, usecols=columns, quotechar='"'
-                )
+                found = parsed(some, np.int64)
         yield np.char.strip(found) if words else found
 
 
