@@ -206,8 +206,6 @@ impl<'f> Schedule<'f> {
             let bit = leaving.swap_remove(easy.unwrap_or(0));
             let m = match soft.iter().position(|(other, _)| *other == bit) {
                 Some(i) => soft.swap_remove(i).1,
-                // Where a vertex of weight zero was summed out, both ends may be in.
-                None if hard >> bit & 1 == 0 => [[Node::One; 2]; 2],
                 None => [[Node::One, Node::One], [Node::One, Node::Zero]],
             };
             let weights = [(out, m[0][0]), (out, m[0][1]), (inside, m[1][0]), (inside, m[1][1])];

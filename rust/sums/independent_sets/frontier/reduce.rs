@@ -216,8 +216,12 @@ impl<'a> Reduction<'a> {
         }
         self.changed.remove(&(a.min(v), a.max(v)));
         self.changed.remove(&(b.min(v), b.max(v)));
-        self.changed.insert((a.min(b), a.max(b)), if a < b { new } else { transposed(new) });
-        if old.is_some() {
+        // A vertex of weight zero leaves an edge that says nothing, which is none.
+        let nothing = new == [[Node::One; 2]; 2];
+        if !nothing {
+            self.changed.insert((a.min(b), a.max(b)), if a < b { new } else { transposed(new) });
+        }
+        if old.is_some() || nothing {
             self.lose(a);
             self.lose(b);
         } else {
