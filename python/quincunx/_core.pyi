@@ -604,6 +604,7 @@ def sample_records(
     noisy: Array,
     concentrations: list[float],
     exponent: float,
+    parities: tuple[list[list[int]], list[float], float, bool] | None,
     starts: list[Array],
     keys: list[tuple[int, int]],
     schedule: tuple[int, int, int],

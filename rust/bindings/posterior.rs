@@ -9,6 +9,7 @@ use quincunx::posterior::ball::BallNormal;
 use quincunx::posterior::covariance::{self, Cells, Clique, Law};
 use quincunx::posterior::grid::{self, Coordinate};
 use quincunx::posterior::infinity::InfinityNoise;
+use quincunx::posterior::parities::{Norm, Parities};
 use quincunx::posterior::records::{self, NoisyTables};
 use quincunx::posterior::simplex::{self, TrimmedDirichlet};
 use quincunx::posterior::tables::{self, BitColumns};
@@ -249,9 +250,12 @@ pub fn count_families<'py>(
 /// each of all chains, one after the other.
 type RecordDraws<'py> = (Row<'py, f64>, Row<'py, i64>, Row<'py, f64>, Row<'py, f64>);
 
-/// Chains over the records that noisy tables may have counted.
+/// Sets of columns, their coefficients, the exponent of the noise, and whether it is of the largest offset or of their sum.
+type NoisyParities = (Vec<Vec<usize>>, Vec<f64>, f64, bool);
+
+/// Chains over the records that noisy tables may have counted, or whose parities were released.
 #[pyfunction]
-#[pyo3(signature = (network, released, noisy, concentrations, exponent, starts, keys, schedule, known, threads, progress=None))]
+#[pyo3(signature = (network, released, noisy, concentrations, exponent, parities, starts, keys, schedule, known, threads, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "one function, one crossing")]
 pub fn sample_records<'py>(
     py: Python<'py>,
@@ -260,6 +264,7 @@ pub fn sample_records<'py>(
     noisy: LentRow<'py, bool>,
     concentrations: Vec<f64>,
     exponent: f64,
+    parities: Option<NoisyParities>,
     starts: Vec<LentRow<'py, u16>>,
     keys: Vec<(u64, u64)>,
     schedule: (u64, u64, u64),
@@ -273,7 +278,11 @@ pub fn sample_records<'py>(
     let (warmup, draws, thin) = schedule;
     let schedule = records::Schedule { warmup, draws, thin, known };
     let found = compute(py, progress, |monitor| {
-        let tables = NoisyTables::new(&network.0, &network.1, cells, concentrations, exponent)?;
+        let mut tables = NoisyTables::new(&network.0, &network.1, cells, concentrations, exponent)?;
+        if let Some((sets, released, exponent, largest)) = parities {
+            let norm = if largest { Norm::Largest } else { Norm::Sum };
+            tables = tables.with_parities(Parities::new(sets, released, exponent, norm, network.0.len())?)?;
+        }
         let total = starts.len() as u64 * (warmup + draws * thin);
         parallel::run(threads, total, monitor, |progress| tables.sample(starts, &keys, schedule, progress))
     })?;

@@ -217,9 +217,8 @@ def test_what_has_no_answer_is_refused():
     data = [[0, 0], [1, 1]] * 50
     fitted = net.fit_private(data, epsilon=1.0, mechanism="laplace")
     found = fitted.posterior(5)
-    for mechanism in ("fourier_l1", "posterior_sample"):
-        with pytest.raises(ValueError, match="noise was added to counts"):
-            net.fit_private(data, epsilon=1.0, mechanism=mechanism).posterior()
+    with pytest.raises(ValueError, match="noise was added to counts"):
+        net.fit_private(data, epsilon=1.0, mechanism="posterior_sample").posterior()
     with pytest.raises(ValueError, match="noise was added to counts"):
         synthesize(np.array(data), 1.0, domain={"A": 2, "B": 2}).posterior()
     for bad in (

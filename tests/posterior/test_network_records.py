@@ -1,8 +1,9 @@
-"""Chains over the records that all noisy tables of a network count: laws by enumeration, calibration, coverage."""
+"""Chains over the records that all noisy tables or parities count: laws by enumeration, calibration, coverage."""
 
 import itertools
 import math
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from tests.posterior.test_network_posterior import geometric
 from tests.statistics import assert_discrete_fit
 
 from quincunx.errors import ConvergenceWarning
-from quincunx.posterior import DiscreteBayesNet, PrivateBayesNet
+from quincunx.posterior import DiscreteBayesNet, PrivateBayesNet, _mechanisms
 from quincunx.privacy import AddRemove, PrivacyGuarantee, ReplaceOne
 
 PAIR = DiscreteBayesNet([("x", "y")], {"x": 2, "y": 2})
@@ -49,6 +50,22 @@ def released(net, tables, exponent, relation=None):
     )
 
 
+def released_parities(net, coefficients, epsilon, mechanism, relation):
+    """A fitted network of these noisy coefficients, by set of nodes."""
+    places = dict(zip(net.fourier_closure(), net._masks, strict=True))
+    found = {places[frozenset(name)]: Fraction(value) for name, value in coefficients.items()}
+    return PrivateBayesNet(
+        net,
+        counts={},
+        cpds={node: np.full(net._shape(node), 0.5) for node in net.nodes},
+        guarantee=PrivacyGuarantee(epsilon, relation=relation),
+        mechanism=mechanism,
+        consistent=True,
+        noisy_counts={node: _mechanisms._table(net, node, found) for node in net.nodes},
+        coefficients=found,
+    )
+
+
 def tables_of(net, records):
     """The tables of all families, record by record."""
     found = {node: np.zeros(net._shape(node), dtype=int) for node in net.nodes}
@@ -64,7 +81,34 @@ def dirichlet_multinomial(counts, concentration):
     return total + sum(math.lgamma(concentration + n) - math.lgamma(concentration) for n in counts)
 
 
-def law_of_tables(net, tables, exponent, prior, sizes, lone=()):
+def energy_of_tables(tables, exponent, lone=()):
+    """Of records and their tables: how far what was released is from them, times the exponent."""
+
+    def energy(records, found):
+        away = [abs(found[node] - np.array(table)).reshape(-1)[node in lone :].sum() for node, table in tables.items()]
+        return exponent * sum(away)
+
+    return energy
+
+
+def energy_of_parities(net, coefficients, epsilon, mechanism, replaced):
+    """The same for noise on the numbers of odd records, or on coefficients where records are added."""
+    sensitivity = net.fourier_sensitivity(ReplaceOne() if replaced else AddRemove())
+
+    def energy(records, found):
+        away = []
+        for name, value in coefficients.items():
+            odd = sum(sum(record[net.nodes.index(node)] for node in name) % 2 for record in records)
+            if replaced:
+                away.append(abs((len(records) - value) / 2 - odd) if name else 0.0)
+            else:
+                away.append(abs(value - (len(records) - 2 * odd)))
+        return epsilon * (max(away) if mechanism == "fourier_linf" else sum(away) / sensitivity)
+
+    return energy
+
+
+def law_of_tables(net, energy, prior, sizes):
     """The posterior of the tables of all families: (of their bytes, its mass), with the tables.
 
     Every multiset of so many records is enumerated, with the multinomial number of its sequences. A pair has the
@@ -81,9 +125,7 @@ def law_of_tables(net, tables, exponent, prior, sizes, lone=()):
             else:
                 rows = [(node, row.tolist()) for node in net.nodes for row in found[node].reshape(-1, net._sizes[node])]
                 log += sum(dirichlet_multinomial(row, prior * SUMMED.get((net, node), 1)) for node, row in rows)
-            for node in tables:
-                away = abs(found[node] - np.array(tables[node])).reshape(-1)
-                log -= exponent * away[1 if node in lone else 0 :].sum()
+            log -= energy(records, found)
             key = b"".join(found[node].tobytes() for node in net.nodes)
             masses[key] += math.exp(log)
             seen[key] = found
@@ -111,13 +153,39 @@ CASES = {
 def test_records_follow_their_posterior(case):
     """Tables of all families beside the enumeration of all records; means of probabilities. False alarm 1e-6 each."""
     net, tables, exponent, prior, size, lone = CASES[case]
-    law, seen = law_of_tables(
-        net, tables, exponent, prior, [size] if size else range(14 if len(tables) == 1 else 8), lone or ()
-    )
-    relation = ReplaceOne() if size else AddRemove()
-    found = released(net, tables, exponent, relation).posterior(
-        1500, prior=prior, consistent=True, n_records=size, n_warmup=200, thin=40, rng=3
-    )
+    sizes = [size] if size else range(14 if len(tables) == 1 else 8)
+    fitted = released(net, tables, exponent, ReplaceOne() if size else AddRemove())
+    follows(fitted, energy_of_tables(tables, exponent, lone or ()), prior, sizes)
+
+
+#: Of empty sets the coefficient is the number of records: as it is where records are replaced, else with noise.
+PARITIES = {
+    "a pair": (PAIR, {"": 6, "x": 2, "y": -3, "xy": 5}, 1.5, 1.0, True),
+    "a chain": (CHAIN, {"": 5, "x": 3, "y": -1, "z": 7, "xy": 2, "yz": -6}, 2.0, 0.5, True),
+    "a collider": (COLLIDER, {"": 4, "x": 1, "y": 2, "z": -3, "xy": 0, "xz": 5, "yz": -2, "xyz": 1}, 1.0, 1.0, True),
+    "halves": (PAIR, {"": 5, "x": 1.5, "y": -2.25, "xy": 3.5}, 1.2, 0.3, True),
+    "records unknown": (PAIR, {"": 3, "x": 1, "y": -2, "xy": 2}, 4.0, 1.0, False),
+    "records of a chain unknown": (CHAIN, {"": 2, "x": 1, "y": -2, "z": 1, "xy": 2, "yz": 0}, 6.0, 1.0, False),
+}
+
+
+@pytest.mark.statistical
+@unjudged
+@pytest.mark.parametrize("mechanism", ["fourier_l1", "fourier_linf"])
+@pytest.mark.parametrize("case", PARITIES)
+def test_records_follow_their_posterior_given_parities(case, mechanism):
+    net, coefficients, epsilon, prior, replaced = PARITIES[case]
+    sizes = [coefficients[""]] if replaced else range(14 if net is PAIR else 8)
+    fitted = released_parities(net, coefficients, epsilon, mechanism, ReplaceOne() if replaced else AddRemove())
+    follows(fitted, energy_of_parities(net, coefficients, epsilon, mechanism, replaced), prior, sizes)
+
+
+def follows(fitted, energy, prior, sizes):
+    """Check draws against the law by enumeration."""
+    net = fitted.net
+    law, seen = law_of_tables(net, energy, prior, sizes)
+    size = sizes[0] if len(sizes) == 1 else None
+    found = fitted.posterior(1500, prior=prior, consistent=True, n_records=size, n_warmup=200, thin=40, rng=3)
     keys = [b"".join(found.counts[node][i].tobytes() for node in net.nodes) for i in range(len(found))]
     inside = [i for i, key in enumerate(keys) if key in law]  # of numbers of records that are enumerated
     assert len(inside) == len(found) if size else len(inside) > 0.97 * len(found)
@@ -206,6 +274,25 @@ def test_intervals_cover(epsilon):
 
 
 @unjudged
+@pytest.mark.parametrize("mechanism", ["fourier_l1", "fourier_linf"])
+@pytest.mark.parametrize("relation", [ReplaceOne(), AddRemove()])
+def test_intervals_cover_given_parities(mechanism, relation):
+    """Truth from the prior, records released by `fit_private`: false alarm 1e-6, 3 % allowed as above."""
+    rng, covered = np.random.default_rng(23), []
+    for seed in range(60):
+        truth = from_the_prior(CHAIN, 1.0, rng)
+        records = released(CHAIN, {}, 1.0)._with(truth)._codes(200, rng)
+        fitted = CHAIN.fit_private(records, epsilon=2.0, mechanism=mechanism, insecure_seed=seed, relation=relation)
+        found = fitted.posterior(400, consistent=True, n_chains=2, n_warmup=300, thin=4, rng=rng)
+        for node, place in (("x", (0,)), ("y", (0, 0)), ("y", (1, 0)), ("z", (0, 0)), ("z", (1, 1))):
+            low, high = found.interval(node, 0.8)
+            covered.append(low[place] <= truth[node][place] <= high[place])
+    hits, draws = sum(covered), len(covered)
+    spread = math.sqrt(2 * draws * 0.8 * 0.2)
+    assert abs(hits - 0.8 * draws) < 4.9 * spread + 0.03 * draws
+
+
+@unjudged
 @pytest.mark.parametrize(("epsilon", "most"), [(0.5, 0.6), (2.0, 0.92)])
 def test_intervals_are_narrower_than_those_of_tables_alone(epsilon, most):
     """Of a node in six tables, 1000 records: the mean ratio of widths over four releases is .49 and .84."""
@@ -270,10 +357,11 @@ def test_the_ends_of_what_is_taken_give_probabilities(exponent, prior, size):
 
 
 @unjudged
-def test_counts_are_those_released_where_noise_vanishes():
+@pytest.mark.parametrize("mechanism", ["laplace", "fourier_l1", "fourier_linf"])
+def test_counts_are_those_released_where_noise_vanishes(mechanism):
     rng = np.random.default_rng(16)
     data = rng.integers(0, 2, (300, 3))
-    fitted = CHAIN.fit_private(data, epsilon=40.0, mechanism="laplace", insecure_seed=1)
+    fitted = CHAIN.fit_private(data, epsilon=40.0, mechanism=mechanism, insecure_seed=1)
     found = fitted.posterior(200, consistent=True, n_records=300, n_warmup=2000, rng=1)
     for node, table in CHAIN.count_tables(data).items():
         assert np.array_equal(found.counts[node], np.broadcast_to(table, found.counts[node].shape))
@@ -316,7 +404,12 @@ def test_what_has_no_answer_is_refused():
     beside = released(BESIDE, {"w": [1, 3], "y": [[2, 1], [-1, 1]]}, 0.5)
     with pytest.raises(ValueError, match="`n_records` must be 4, the sum of the table of 'w'"):
         beside.posterior(5, consistent=True, n_records=5)
-    for mechanism in ("fourier_l1", "fourier_linf", "posterior_sample"):
-        other = PAIR.fit_private([[0, 0], [1, 1]] * 50, epsilon=1.0, mechanism=mechanism)
-        with pytest.raises(ValueError, match="noise was added to counts, mechanism 'laplace'"):
-            other.posterior(5, consistent=True)
+    drawn = PAIR.fit_private([[0, 0], [1, 1]] * 50, epsilon=1.0, mechanism="posterior_sample")
+    with pytest.raises(ValueError, match="noise was added to counts or parities; got 'posterior_sample'"):
+        drawn.posterior(5, consistent=True)
+    for mechanism in ("fourier_l1", "fourier_linf"):
+        parities = PAIR.fit_private([[0, 0], [1, 1]] * 50, epsilon=1.0, mechanism=mechanism)
+        with pytest.raises(ValueError, match=f"`consistent` must be True for parities.*{mechanism}"):
+            parities.posterior(5)
+        with pytest.raises(ValueError, match="`n_records` must be 100, which replacing"):
+            parities.posterior(5, consistent=True, n_records=99)

@@ -1,9 +1,9 @@
-"""Posterior of a network's probabilities given noisy tables that count the same records: chains over these records.
+"""Posterior of a network's probabilities given noisy tables or parities of the same records: chains over these records.
 
 The records are independent with the network's probabilities, whose rows are Dirichlet; each released cell is the count
-of the records that are in it plus two-sided geometric noise. A chain has the records and the probabilities: a sweep
-draws every category of every record given all else, then the probabilities given the counts. The core's file
-`posterior/records.rs` has the formulas.
+of the records that are in it plus two-sided geometric noise, or each released parity its coefficient plus noise. A
+chain has the records and the probabilities: a sweep draws every category of every record given all else, then the
+probabilities given the counts. The core's files `posterior/records.rs` and `parities.rs` have the formulas.
 
 Source: N. Ju, J. Awan, R. Gong, V. Rao (2022), Data augmentation MCMC for Bayesian inference from privatized data.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -21,10 +22,12 @@ from quincunx._inference._runs import keys
 from quincunx._progress import Progress, reporting
 from quincunx._rng import RandomSource, generator
 from quincunx._types import Array, Floats, Ints
+from quincunx.posterior import _account
 from quincunx.posterior._measuring import MOST_RECORDS, geometric_variance, total_of
 from quincunx.posterior._network_posterior import F, drawn, exponent_of, pseudo_count, source_of
 from quincunx.posterior._structure import Structure
 from quincunx.privacy import PrivacyGuarantee, ReplaceOne
+from quincunx.privacy._relations import Relation
 
 
 class RecordChains(NamedTuple):
@@ -39,6 +42,8 @@ class RecordChains(NamedTuple):
 def sample_records(
     fitted: F,
     noisy_counts: Mapping[Hashable, Array],
+    coefficients: Mapping[int, Fraction] | None,
+    mechanism: str,
     guarantee: PrivacyGuarantee,
     prior: object,
     n_records: object,
@@ -53,22 +58,33 @@ def sample_records(
         _check.whole(value, name, minimum=least, maximum=2**32)
         for value, name, least in zip(chains, ("n_chains", "n_warmup", "n_draws", "thin"), (1, 0, 1, 1), strict=True)
     )
-    tables = {node: np.asarray(noisy_counts[node]).astype(np.int64) for node in net.measured}
-    lone = [node for node in net.measured if isinstance(guarantee.relation, ReplaceOne) and net._shape(node) == (2,)]
-    known = _known(tables, lone, n_records)
-    exponent = exponent_of(net, guarantee)
-    if known is None:
+    relation = _account.relation_of(guarantee.relation)
+    replaced = isinstance(relation, ReplaceOne)
+    given = None if n_records is None else _check.whole(n_records, "n_records", maximum=MOST_RECORDS)
+    if coefficients is None:
+        tables = {node: np.asarray(noisy_counts[node]).astype(np.int64) for node in net.measured}
+        lone = [node for node in net.measured if replaced and net._shape(node) == (2,)]
+        public = (int(tables[lone[0]].sum()), f"the sum of the table of {lone[0]!r}") if lone else None
+        exponent, parities = exponent_of(net, guarantee), None
         variance = geometric_variance(exponent)
-        rows = max(0, round(total_of([(table.astype(np.float64), variance) for table in tables.values()])))
+        seen = float(total_of([(table.astype(np.float64), variance) for table in tables.values()]))
     else:
-        rows = known
+        tables, lone, exponent = {}, [], 0.0
+        public = (int(coefficients[0]), "which replacing records leaves public") if replaced else None
+        parities = _parities(net, coefficients, mechanism, guarantee.epsilon, relation)
+        seen = float(coefficients[0])
+    known = _known(given, public)
+    rows = min(max(0, round(seen)), MOST_RECORDS) if known is None else known
     cells = [math.prod(net._shape(node)) for node in net.nodes]
     # Draws are held by the core, once more in one piece, and by node.
     _check.room(3 * 16 * number * draws * (sum(cells) + len(cells)), "an array of draws")
-    _check.room((8 + 4 * number) * rows * len(cells), "the records of the chains")
+    _check.room((8 + 4 * number) * rows * len(cells) + 24 * number * rows, "the records of the chains")
     source = generator(rng)
     # Chains start from draws given each table alone, which lie farther apart than those given all of them.
-    starts = drawn(net, noisy_counts, guarantee, number, prior, None, source)
+    if coefficients is None:
+        starts = drawn(net, noisy_counts, guarantee, number, prior, None, source)
+    else:
+        starts = _scattered(net, noisy_counts, mechanism, guarantee.epsilon, relation, (number, pseudo), source)
     records = [
         fitted._with({node: table[chain] for node, table in starts.items()})._codes(rows, source).astype(np.uint16)
         for chain in range(number)
@@ -84,6 +100,7 @@ def sample_records(
             noisy,
             concentrations,
             exponent,
+            parities,
             [codes.reshape(-1) for codes in records],
             keys(source, number),
             (warmup, draws, thin),
@@ -95,7 +112,7 @@ def sample_records(
     for name, values in (("log-likelihood", likelihoods), ("distance", distances)):
         columns = values.reshape(number, draws, len(cells))
         for place, node in enumerate(net.nodes):
-            if name != "distance" or node in tables:
+            if name != "distance" or parities is not None or node in tables:
                 found.scalars[f"{name} of {node}"] = columns[:, :, place]
     if known is None:
         every = found.counts[net.nodes[0]]
@@ -103,15 +120,48 @@ def sample_records(
     return found
 
 
-def _known(tables: Mapping[Hashable, Ints], lone: list[Hashable], n_records: object) -> int | None:
-    """Return the number of records if it is given, or follows from the table of a lone binary node."""
-    given = None if n_records is None else _check.whole(n_records, "n_records", maximum=MOST_RECORDS)
-    if not lone:
+def _known(given: int | None, public: tuple[int, str] | None) -> int | None:
+    """Return the number of records if it is given, or was released as it is, which `public` has with the reason."""
+    if public is None:
         return given
-    public = int(tables[lone[0]].sum())
-    if given not in (None, public):
-        raise ValueError(f"`n_records` must be {public}, the sum of the table of {lone[0]!r}, got {n_records}")
-    return public
+    if given not in (None, public[0]):
+        raise ValueError(f"`n_records` must be {public[0]}, {public[1]}, got {given}")
+    return public[0]
+
+
+def _parities(
+    net: Structure, coefficients: Mapping[int, Fraction], mechanism: str, epsilon: float, relation: Relation
+) -> tuple[list[list[int]], list[float], float, bool]:
+    """Return what the core takes of noisy parities: sets of columns, releases, the exponent of the noise and its norm.
+
+    About records that are replaced the noise is of the numbers of odd records, which a coefficient moves by twice.
+    """
+    replaced, largest = isinstance(relation, ReplaceOne), mechanism == "fourier_linf"
+    masks = [mask for mask in net._masks if mask or not replaced]
+    sets = [[column for column in range(len(net.nodes)) if mask >> column & 1] for mask in masks]
+    exponent = epsilon if largest else epsilon / net.fourier_sensitivity(relation)
+    return sets, [float(coefficients[mask]) for mask in masks], exponent / (2 if replaced else 1), largest
+
+
+def _scattered(
+    net: Structure,
+    noisy_counts: Mapping[Hashable, Array],
+    mechanism: str,
+    epsilon: float,
+    relation: Relation,
+    chains: tuple[int, float],
+    source: np.random.Generator,
+) -> dict[Hashable, Floats]:
+    """Draw probabilities that start chains: of each table's cells, as far apart as their noise."""
+    number, pseudo = chains
+    found = {}
+    for node in net.nodes:
+        table = np.asarray(noisy_counts[node], dtype=np.float64)
+        deviation = net.cell_deviation(node, mechanism, epsilon, relation)
+        cells = np.maximum(table + deviation * source.standard_normal((number, *table.shape)), 0.0)
+        rates = source.standard_gamma(pseudo + cells)
+        found[node] = rates / rates.sum(axis=-1, keepdims=True)
+    return found
 
 
 def _cells(net: Structure, tables: Mapping[Hashable, Ints], lone: list[Hashable]) -> tuple[Ints, Array]:

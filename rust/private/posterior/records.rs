@@ -8,14 +8,18 @@
 //!
 //! where cell(k) is the one that the record would be in and g says whether the count without it has reached the release: a count
 //! that goes away from the release has exp(-e), one that comes nearer exp(e), and the common exp(e) cancels, as does all that is not
-//! near v. A sweep draws every category of every record so, then theta | records ~ Dirichlet(a + counts), row by row.
+//! near v. A sweep draws every category of every record so, then theta | records ~ Dirichlet(a + counts), row by row, and moves rows
+//! together with the records that follow them ([`interweaving`]); [`number`] is for a number of records that is not known.
 //!
-//! Where the number of records is not known its prior is flat: a record is added, drawn from theta, or one is taken away, each with
-//! probability 1/2, and accepted with min(1, ratio of the noise's masses). A new one takes the place of any, so that each move has its
-//! reverse.
+//! Where parities were released instead ([`super::parities`]), all g are 1 and a category that turns a record over has exp(-e times what
+//! the parities' distance gains) besides.
 //!
 //! Source: N. Ju, J. Awan, R. Gong, V. Rao (2022), Data augmentation MCMC for Bayesian inference from privatized data.
 
+mod interweaving;
+mod number;
+
+use super::parities::{Offsets, Parities};
 use crate::distributions::{RandomSource, gamma};
 use crate::monitor::Progress;
 use crate::stream::{Xoshiro, xoshiro};
@@ -40,18 +44,22 @@ struct Node {
     children: Vec<(usize, usize)>,
 }
 
-/// A network whose tables were released with noise.
+/// A network whose tables, or their parities, were released with noise.
 #[derive(Clone, Debug)]
 pub struct NoisyTables {
     nodes: Vec<Node>,
     /// Nodes, parents first.
     order: Vec<usize>,
+    /// Of each node: itself, and all that are below it, parents first.
+    reach: Vec<Vec<usize>>,
     /// Of all cells, one table after the other; zero where nothing was released.
     released: Vec<i64>,
     /// Whether a cell was released.
     noisy: Vec<bool>,
     concentrations: Vec<f64>,
     exponent: f64,
+    /// None where tables were released.
+    parities: Parities,
 }
 
 /// What is sampled.
@@ -76,7 +84,7 @@ pub struct Draws {
     pub counts: Vec<i64>,
     /// Of each node: the log-likelihood of the records, in nats.
     pub log_likelihoods: Vec<f64>,
-    /// Of each node: the sum of the distances of its counts from what was released.
+    /// Of each node: how far its counts, or the parities within its table, are from what was released.
     pub distances: Vec<f64>,
 }
 
@@ -97,7 +105,7 @@ impl NoisyTables {
         Error::require_shape("concentrations", [count], [concentrations.len()])?;
         Error::require_all(sizes, |size| (1..=1 << 16).contains(&size), "categories", "between 1 and 65536")?;
         Error::require_all(&concentrations, |a| a > 0.0 && a < f64::INFINITY, "concentrations", "positive")?;
-        Error::require(exponent > 0.0 && exponent < f64::INFINITY, "exponent", exponent, "positive")?;
+        Error::require((0.0..f64::INFINITY).contains(&exponent), "exponent", exponent, "nonnegative")?;
         let mut nodes: Vec<Node> = Vec::with_capacity(count);
         let mut offset = 0usize;
         for (&size, columns) in sizes.iter().zip(parents) {
@@ -125,7 +133,18 @@ impl NoisyTables {
         Error::require_shape("released", [offset], [released.len()])?;
         Error::require_shape("noisy", [offset], [noisy.len()])?;
         let order = ordered(&nodes)?;
-        Ok(Self { nodes, order, released, noisy, concentrations, exponent })
+        let reach = (0..count).map(|node| reached_from(node, &nodes, &order)).collect();
+        Ok(Self { nodes, order, reach, released, noisy, concentrations, exponent, parities: Parities::none(count) })
+    }
+
+    /// The same network with parities that were released.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] if a node is not binary.
+    pub fn with_parities(self, parities: Parities) -> Result<Self> {
+        let sizes: Vec<_> = self.nodes.iter().map(|node| node.size).collect();
+        Error::require_all(&sizes, |size| size == 2, "categories", "2 where parities were released")?;
+        Ok(Self { parities, ..self })
     }
 
     /// The cell of a record in the table of a node, among the cells of all.
@@ -177,6 +196,17 @@ fn ordered(nodes: &[Node]) -> Result<Vec<usize>> {
     Ok(order)
 }
 
+/// A node and all that are below it, parents first.
+fn reached_from(node: usize, nodes: &[Node], order: &[usize]) -> Vec<usize> {
+    let mut found = vec![node];
+    for &other in order {
+        if nodes[other].parents.iter().any(|(parent, _)| found.contains(parent)) {
+            found.push(other);
+        }
+    }
+    found
+}
+
 /// A chain: its records, and what follows from them.
 #[derive(Clone, Debug)]
 struct Chain<'a> {
@@ -192,6 +222,9 @@ struct Chain<'a> {
     weights: Vec<f64>,
     /// exp(-2 e).
     far: f64,
+    offsets: Offsets,
+    /// Of each row's first cell: how long the steps of its shares are.
+    scales: Vec<f64>,
     /// Tries to add or to take away a record, in each sweep: always as many.
     tries: usize,
 }
@@ -211,7 +244,9 @@ impl<'a> Chain<'a> {
         let cells = tables.released.len();
         let far = (-2.0 * tables.exponent).exp();
         let (theta, weights) = (vec![0.0; cells], vec![0.0; cells]);
-        let mut chain = Self { tables, key, sweeps: 0, records, excess, theta, weights, far, tries: rows + 16 };
+        let offsets = tables.parities.offsets(&records, width);
+        let (scales, tries) = (vec![4.0; cells], rows + 16);
+        let mut chain = Self { tables, key, sweeps: 0, records, excess, theta, weights, far, offsets, scales, tries };
         chain.draw_probabilities(&mut xoshiro(key, SWEEP, 0, 0));
         Ok(chain)
     }
@@ -219,7 +254,7 @@ impl<'a> Chain<'a> {
     fn run(mut self, schedule: Schedule, progress: &Progress) -> Result<Draws> {
         let mut found = Draws::default();
         for number in 1..=schedule.warmup + schedule.draws * schedule.thin {
-            self.sweep(schedule.known, progress)?;
+            self.sweep(schedule.known, number <= schedule.warmup, progress)?;
             progress.advance(1)?;
             if number > schedule.warmup && (number - schedule.warmup).is_multiple_of(schedule.thin) {
                 self.record(&mut found);
@@ -228,7 +263,7 @@ impl<'a> Chain<'a> {
         Ok(found)
     }
 
-    fn sweep(&mut self, known: bool, progress: &Progress) -> Result<()> {
+    fn sweep(&mut self, known: bool, warm: bool, progress: &Progress) -> Result<()> {
         self.sweeps += 1;
         let rng = &mut xoshiro(self.key, SWEEP, self.sweeps, 0);
         self.draw_categories(rng, progress)?;
@@ -236,7 +271,7 @@ impl<'a> Chain<'a> {
             self.draw_number(rng, progress)?;
         }
         self.draw_probabilities(rng);
-        Ok(())
+        self.interweave(warm, rng, progress)
     }
 
     /// Draws every category of every record given all else.
@@ -251,6 +286,7 @@ impl<'a> Chain<'a> {
             for (node, cell) in cells.iter_mut().enumerate() {
                 *cell = tables.cell(node, &self.records[span.clone()]);
             }
+            tables.parities.look(&mut self.offsets, &self.records[span.clone()]);
             for (at, node) in tables.nodes.iter().enumerate() {
                 let old = usize::from(self.records[span.start + at]);
                 let new = self.draw_category(at, old, &cells, &mut masses[..node.size], rng);
@@ -258,6 +294,7 @@ impl<'a> Chain<'a> {
                     continue;
                 }
                 self.records[span.start + at] = new as u16;
+                tables.parities.turn(&mut self.offsets, at);
                 for &(table, stride) in std::iter::once(&(at, 1)).chain(&node.children) {
                     let from = cells[table];
                     let to = from + new * stride - old * stride;
@@ -288,6 +325,11 @@ impl<'a> Chain<'a> {
         for _ in 0..nearer {
             masses[old] /= self.far;
         }
+        // The energy of the other category, of two; zero where tables were released.
+        let energy = self.tables.parities.energy_of_turn(&self.offsets, at);
+        if energy != 0.0 {
+            masses[if energy > 0.0 { 1 - old } else { old }] *= (-energy.abs()).exp();
+        }
         if !SAFE.contains(&accumulated(masses)) {
             self.weigh_by_logarithms(at, old, cells, masses);
             accumulated(masses);
@@ -308,6 +350,7 @@ impl<'a> Chain<'a> {
                 *mass += self.theta[cell].ln() - steps * self.tables.exponent;
             }
         }
+        masses[old] += self.tables.parities.energy_of_turn(&self.offsets, at);
         let largest = masses.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         masses.iter_mut().for_each(|mass| *mass = (*mass - largest).exp());
     }
@@ -328,64 +371,9 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Adds records and takes them away.
-    fn draw_number(&mut self, rng: &mut Xoshiro, progress: &Progress) -> Result<()> {
-        let tables = self.tables;
-        let width = tables.nodes.len();
-        let mut record = vec![0u16; width];
-        let mut masses = tables.room();
-        for attempt in 0..self.tries {
-            progress.check_at(attempt)?;
-            let rows = self.records.len() / width;
-            let comes = rng.next_u64() >> 63 == 1;
-            if comes {
-                for &at in &tables.order {
-                    record[at] = 0;
-                    let first = tables.cell(at, &record);
-                    let masses = &mut masses[..tables.nodes[at].size];
-                    masses.copy_from_slice(&self.theta[first..first + masses.len()]);
-                    accumulated(masses);
-                    record[at] = chosen(masses, rng) as u16;
-                }
-            }
-            let place = below(rows + usize::from(comes), rng);
-            let Some(place) = place else { continue };
-            if !comes {
-                record.copy_from_slice(&self.records[place * width..(place + 1) * width]);
-            }
-            // How much farther from what was released the counts would be.
-            let farther: i64 = (0..width)
-                .map(|at| tables.cell(at, &record))
-                .filter(|&cell| tables.noisy[cell])
-                .map(|cell| if self.goes_away(cell, comes) { 1 } else { -1 })
-                .sum();
-            if rng.uniform() >= (-(farther as f64) * tables.exponent).exp() {
-                continue;
-            }
-            for at in 0..width {
-                let cell = tables.cell(at, &record);
-                if comes { self.join(cell) } else { self.leave(cell) }
-            }
-            if comes {
-                self.records.extend_from_slice(&record);
-                swap(&mut self.records, width, place, rows);
-            } else {
-                swap(&mut self.records, width, place, rows - 1);
-                self.records.truncate((rows - 1) * width);
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether a count would go away from what was released where one more comes, or goes.
-    fn goes_away(&self, cell: usize, comes: bool) -> bool {
-        if comes { self.excess[cell] >= 0 } else { self.excess[cell] <= 0 }
-    }
-
     /// Draws each row of probabilities given the counts.
     fn draw_probabilities(&mut self, rng: &mut Xoshiro) {
         let tables = self.tables;
-        let near = (-tables.exponent).exp();
         for (node, &concentration) in tables.nodes.iter().zip(&tables.concentrations) {
             for first in (node.offset..node.offset + node.cells).step_by(node.size) {
                 let mut sum = 0.0;
@@ -394,18 +382,22 @@ impl<'a> Chain<'a> {
                     self.theta[cell] = gamma::draw(concentration + count as f64, 1.0, rng);
                     sum += self.theta[cell];
                 }
-                for cell in first..first + node.size {
-                    self.theta[cell] /= sum;
-                    let steps = if !tables.noisy[cell] {
-                        near
-                    } else if self.excess[cell] >= 0 {
-                        self.far
-                    } else {
-                        1.0
-                    };
-                    self.weights[cell] = self.theta[cell] * steps;
-                }
+                self.theta[first..first + node.size].iter_mut().for_each(|theta| *theta /= sum);
             }
+        }
+        self.weigh();
+    }
+
+    /// Forms the weights of all cells.
+    fn weigh(&mut self) {
+        let near = (-self.tables.exponent).exp();
+        for (cell, weight) in self.weights.iter_mut().enumerate() {
+            let steps = match (self.tables.noisy[cell], self.excess[cell] >= 0) {
+                (false, _) => near,
+                (true, true) => self.far,
+                (true, false) => 1.0,
+            };
+            *weight = self.theta[cell] * steps;
         }
     }
 
@@ -413,7 +405,7 @@ impl<'a> Chain<'a> {
     fn record(&self, draws: &mut Draws) {
         draws.probabilities.extend_from_slice(&self.theta);
         draws.counts.extend(self.excess.iter().zip(&self.tables.released).map(|(excess, released)| excess + released));
-        for node in &self.tables.nodes {
+        for (at, node) in self.tables.nodes.iter().enumerate() {
             let cells = node.offset..node.offset + node.cells;
             let (mut likelihood, mut distance) = (0.0, 0.0);
             for cell in cells {
@@ -425,6 +417,8 @@ impl<'a> Chain<'a> {
                     distance += self.excess[cell].abs() as f64;
                 }
             }
+            let family: Vec<_> = std::iter::once(at).chain(node.parents.iter().map(|parent| parent.0)).collect();
+            distance += self.tables.parities.distance(&self.offsets, &family);
             draws.log_likelihoods.push(likelihood);
             draws.distances.push(distance);
         }
@@ -445,8 +439,13 @@ fn accumulated(masses: &mut [f64]) -> f64 {
 /// The place of one of the masses whose partial sums these are, by its share; without a jump.
 #[inline]
 fn chosen(sums: &[f64], rng: &mut Xoshiro) -> usize {
+    reached(sums, rng.uniform() * sums[sums.len() - 1])
+}
+
+/// The place of the mass in which a level is.
+#[inline]
+fn reached(sums: &[f64], level: f64) -> usize {
     let all = sums[sums.len() - 1];
-    let level = rng.uniform() * all;
     let below = sums.iter().map(|&sum| usize::from(sum <= level)).sum();
     // A product that was rounded up to the whole sum is for the last that has a mass.
     if below < sums.len() { below } else { sums.iter().position(|&sum| sum == all).unwrap_or(0) }
@@ -455,11 +454,6 @@ fn chosen(sums: &[f64], rng: &mut Xoshiro) -> usize {
 /// A whole number below `end`, each as likely to 2^-64 times `end`; none below zero.
 fn below(end: usize, rng: &mut Xoshiro) -> Option<usize> {
     (end > 0).then(|| ((u128::from(rng.next_u64()) * end as u128) >> 64) as usize)
-}
-
-/// Exchanges two records.
-fn swap(records: &mut [u16], width: usize, one: usize, other: usize) {
-    (0..width).for_each(|column| records.swap(one * width + column, other * width + column));
 }
 
 #[cfg(test)]
@@ -471,7 +465,7 @@ mod tests {
     const LONG: Schedule = Schedule { warmup: 100, draws: 40_000, thin: 20, known: true };
 
     /// x -> y with releases of y's table, whose sums x's cells are.
-    fn pair(released: [i64; 4], exponent: f64) -> NoisyTables {
+    pub(super) fn pair(released: [i64; 4], exponent: f64) -> NoisyTables {
         let cells = [&[0, 0], &released[..]].concat();
         let noisy = vec![false, false, true, true, true, true];
         NoisyTables::new(&[2, 2], &[vec![], vec![0]], (cells, noisy), vec![2.0, 1.0], exponent).unwrap()
@@ -482,7 +476,7 @@ mod tests {
     }
 
     /// Chi-square on bins of 25 expected draws at least; false-alarm rate 1e-6.
-    fn assert_fit(seen: &HashMap<Vec<i64>, f64>, law: &HashMap<Vec<i64>, f64>, number: f64) {
+    pub(super) fn assert_fit(seen: &HashMap<Vec<i64>, f64>, law: &HashMap<Vec<i64>, f64>, number: f64) {
         let whole: f64 = law.values().sum();
         let mut bins: Vec<_> =
             law.iter().map(|(key, mass)| (mass / whole * number, seen.get(key).copied().unwrap_or(0.0))).collect();
@@ -501,15 +495,14 @@ mod tests {
         assert!(freedom >= 5.0 && distance < limit, "{distance} exceeds {limit} with {freedom} degrees of freedom");
     }
 
-    fn tally(counts: &[i64], width: usize) -> HashMap<Vec<i64>, f64> {
+    pub(super) fn tally(counts: &[i64], width: usize) -> HashMap<Vec<i64>, f64> {
         let mut seen = HashMap::new();
         counts.chunks_exact(width).for_each(|draw| *seen.entry(draw.to_vec()).or_insert(0.0) += 1.0);
         seen
     }
 
-    #[test]
-    fn counts_have_the_law_that_enumeration_gives() {
-        let released = [3, -1, 0, 2];
+    /// Of the tables of four records x -> y that were released so with an exponent of .4.
+    pub(super) fn law_of_pairs(released: [i64; 4]) -> HashMap<Vec<i64>, f64> {
         let mut law = HashMap::new();
         for code in 0..4usize.pow(4) {
             let mut counts = vec![0i64; 4];
@@ -519,6 +512,13 @@ mod tests {
             let sums = vec![counts[0] + counts[1], counts[2] + counts[3]];
             *law.entry([sums, counts].concat()).or_insert(0.0) += (sequence - 0.4 * away as f64).exp();
         }
+        law
+    }
+
+    #[test]
+    fn counts_have_the_law_that_enumeration_gives() {
+        let released = [3, -1, 0, 2];
+        let law = law_of_pairs(released);
         let found = draws(&pair(released, 0.4), vec![0, 0, 0, 1, 1, 0, 1, 1], LONG);
         assert_fit(&tally(&found.counts, 6), &law, LONG.draws as f64);
     }
