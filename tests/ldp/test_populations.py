@@ -128,6 +128,8 @@ def test_the_posterior_of_groups_is_that_of_a_grid():
     [
         (ldp.BernoulliModel(BITS, **FEW), 100),
         (ldp.PoissonModel(WHOLE, **FEW), 100),
+        (ldp.GeometricModel(WHOLE, **FEW), 50),
+        (ldp.GaussianModel(BOXED, **FEW), 20),
         (ldp.ExponentialModel(POSITIVE, **FEW), 20),
         (ldp.HistogramModel(KINDS, **FEW), 100),
         (ldp.HistogramModel(privacy.UnaryEncoding(2.0, 3), data="counts", **FEW), 100),
