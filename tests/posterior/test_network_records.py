@@ -273,6 +273,8 @@ def test_intervals_cover(epsilon):
     assert -0.025 * draws - 4.9 * spread < hits - 0.8 * draws < 4.9 * spread
 
 
+@pytest.mark.slow
+@pytest.mark.statistical
 @unjudged
 @pytest.mark.parametrize("mechanism", ["fourier_l1", "fourier_linf"])
 @pytest.mark.parametrize("relation", [ReplaceOne(), AddRemove()])
