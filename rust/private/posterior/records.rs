@@ -439,13 +439,8 @@ fn accumulated(masses: &mut [f64]) -> f64 {
 /// The place of one of the masses whose partial sums these are, by its share; without a jump.
 #[inline]
 fn chosen(sums: &[f64], rng: &mut Xoshiro) -> usize {
-    reached(sums, rng.uniform() * sums[sums.len() - 1])
-}
-
-/// The place of the mass in which a level is.
-#[inline]
-fn reached(sums: &[f64], level: f64) -> usize {
     let all = sums[sums.len() - 1];
+    let level = rng.uniform() * all;
     let below = sums.iter().map(|&sum| usize::from(sum <= level)).sum();
     // A product that was rounded up to the whole sum is for the last that has a mass.
     if below < sums.len() { below } else { sums.iter().position(|&sum| sum == all).unwrap_or(0) }

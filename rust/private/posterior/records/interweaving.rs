@@ -94,15 +94,16 @@ impl Chain<'_> {
             if moved > share { (1, (moved - share) / (1.0 - share)) } else { (0, (share - moved) / share) };
         let before = tables.parities.distance_of_all(&self.offsets);
         let mut steps = 0;
-        let mut old = Vec::new();
+        let (mut rows, mut old) = (Vec::new(), Vec::new());
         let mut record = vec![0u16; width];
         for &row in sides[from] {
             if rng.uniform() >= chance {
                 continue;
             }
             let span = row * width..(row + 1) * width;
-            old.push((row, self.records[span.clone()].to_vec()));
             record.copy_from_slice(&self.records[span]);
+            rows.push(row);
+            old.extend_from_slice(&record);
             record[at] = pair[1 - from] as u16;
             self.follow(at, row, &mut record, rng);
             steps += self.replace(at, row, &record);
@@ -116,8 +117,8 @@ impl Chain<'_> {
             self.theta[first + pair[1]] = (1.0 - moved) * both;
             return true;
         }
-        for (row, record) in &old {
-            self.replace(at, *row, record);
+        for (&row, record) in rows.iter().zip(old.chunks_exact(width)) {
+            self.replace(at, row, record);
         }
         false
     }
@@ -133,12 +134,19 @@ impl Chain<'_> {
             }
             let category = usize::from(old[below]);
             let first = tables.cell(below, old) - category;
-            let number =
+            let mut number =
                 self.theta[first..first + category].iter().sum::<f64>() + rng.uniform() * self.theta[first + category];
             let first = tables.cell(below, record) - category;
-            let mut masses = self.theta[first..first + node.size].to_vec();
-            super::accumulated(&mut masses);
-            record[below] = super::reached(&masses, number) as u16;
+            // What is rounded up to the whole sum is for the last that has a mass.
+            for (place, &mass) in
+                self.theta[first..first + node.size].iter().enumerate().filter(|(_, mass)| **mass > 0.0)
+            {
+                record[below] = place as u16;
+                number -= mass;
+                if number < 0.0 {
+                    break;
+                }
+            }
         }
     }
 
