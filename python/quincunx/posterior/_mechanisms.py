@@ -1,9 +1,9 @@
 """How a network is fitted privately: noise on counts or parities, or a draw from a trimmed posterior."""
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from fractions import Fraction
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -30,13 +30,13 @@ Exact = npt.NDArray[np.object_]  # of Fractions, or of Python ints over one deno
 class Fit(TypedDict):
     """What `PrivateBayesNet` describes."""
 
-    counts: dict[Hashable, Exact]
     cpds: dict[Hashable, Floats]
     guarantee: PrivacyGuarantee
     mechanism: str
-    consistent: bool
-    noisy_counts: dict[Hashable, Exact] | None
-    coefficients: dict[int, Fraction] | None
+    consistent: NotRequired[bool]
+    counts: NotRequired[dict[Hashable, Exact]]
+    noisy_counts: NotRequired[dict[Hashable, Exact]]
+    coefficients: NotRequired[dict[int, Fraction] | None]
 
 
 def fit(
@@ -55,16 +55,16 @@ def fit(
     about = _account.relation_of(relation)
     _check.one_of(mechanism, "mechanism", MECHANISMS)
     strength = _check.nonnegative(smooth, "smooth")
-    words = seed_words(insecure_seed)
+    seed_words(insecure_seed)  # refuses what is none before anything is looked at
     chosen = automatic(net, level, about) if mechanism == "auto" else mechanism
     if trim is not None and chosen != "map":
         raise ValueError(f"`trim` is for the mechanism 'map', got it with {chosen!r}")
     if chosen in NOISY:
-        rule, shift = _nonneg("clip" if nonneg is None else nonneg)
-        return _noisy(net, data, level, chosen, about, (rule, shift), strength, insecure_seed, words)
+        rule = _nonneg("clip" if nonneg is None else nonneg)
+        return _noisy(net, data, level, chosen, about, rule, strength, insecure_seed)
     if nonneg is not None:
         raise ValueError(f"`nonneg` is for mechanisms that add noise, got it with {chosen!r}")
-    return _sampled(net, data, level, chosen, about, trim, insecure_seed, words)
+    return _sampled(net, data, level, chosen, about, trim, insecure_seed)
 
 
 def automatic(net: Structure, epsilon: float, relation: Relation) -> str:
@@ -109,8 +109,8 @@ def _noisy(
     nonneg: tuple[str, float],
     smooth: float,
     insecure_seed: int | None,
-    words: list[int] | None,
 ) -> Fit:
+    words = seed_words(insecure_seed)
     if mechanism == "laplace":
         raw, rows, guarantee = _laplace(net, data, epsilon, relation, words)
         coefficients = None
@@ -247,39 +247,33 @@ def _without_negatives(
 ) -> tuple[dict[Hashable, Exact], bool]:
     """Return tables without negative cells, and whether they are as consistent as they were."""
     rule, shift = nonneg
-    if rule == "clip":
-        clip = (lambda v: max(v, Fraction(0))) if rows is None else (lambda v: min(max(v, Fraction(0)), Fraction(rows)))
-        tables = {node: _each(clip, table) for node, table in raw.items()}
-        return tables, all(np.array_equal(tables[node], raw[node]) for node in raw)
-    if rule == "project":
-        tables = {
-            node: _projected(table, table.sum() if rows is None else Fraction(rows)) for node, table in raw.items()
-        }
-        return tables, all(np.array_equal(tables[node], raw[node]) for node in raw)
+    mass, most = Fraction(0), None if rows is None else Fraction(rows)
     if rule == "fixed_shift":
         # The thesis: 4 t |N|^2 / (2^w epsilon) on every cell, which is a uniform mass of 4 t |N|^2 / epsilon.
         if coefficients is None:
             raise ValueError("`nonneg` = 'fixed_shift' is for the Fourier mechanisms, got it with 'laplace'")
-        mass = Fraction(4 * shift * len(net._masks) ** 2 / epsilon)
-    else:
+        mass, most = Fraction(4 * shift * len(net._masks) ** 2 / epsilon), None
+    elif rule == "min_shift":
         # The least uniform mass that lifts every cell of every table to zero.
-        mass = max([Fraction(0), *(-table.min() * table.size for table in raw.values())])
-    tables = {node: table + mass * Fraction(1, table.size) for node, table in raw.items()}
-    if rule == "fixed_shift":
-        clipped = {node: _each(lambda v: max(v, Fraction(0)), table) for node, table in tables.items()}
-        return clipped, all(np.array_equal(clipped[node], tables[node]) for node in raw)
-    return tables, True
+        mass, most = max([mass, *(-table.min() * table.size for table in raw.values())]), None
+    lifted = {node: table + mass * Fraction(1, table.size) for node, table in raw.items()} if mass else raw
+    if rule == "project":
+        tables = {node: _projected(table, table.sum() if most is None else most) for node, table in raw.items()}
+    else:
+        tables = {node: _clipped(table, most) for node, table in lifted.items()}
+    return tables, all(np.array_equal(tables[node], lifted[node]) for node in raw)
 
 
-def _each(rule: Callable[[Fraction], Fraction], table: Exact) -> Exact:
-    return _exact([rule(value) for value in table.reshape(-1)], table.shape)
+def _clipped(table: Exact, most: Fraction | None = None) -> Exact:
+    cells = (max(value, Fraction(0)) for value in table.reshape(-1))
+    return _exact([value if most is None else min(value, most) for value in cells], table.shape)
 
 
 def _projected(table: Exact, total: Fraction) -> Exact:
     """Return the nearest point of {t >= 0, sum t = total}: cells less one threshold, cut at zero."""
     cells = sorted(table.reshape(-1), reverse=True)
     if total <= 0:
-        return _each(lambda _: Fraction(0), table)
+        return table * Fraction(0)
     running, threshold = Fraction(0), Fraction(0)
     for count, value in enumerate(cells, 1):
         running += value
@@ -287,7 +281,7 @@ def _projected(table: Exact, total: Fraction) -> Exact:
         if candidate >= value:
             break
         threshold = candidate
-    return _each(lambda value: max(value - threshold, Fraction(0)), table)
+    return _clipped(table - threshold)
 
 
 def _smoothing(
@@ -316,9 +310,9 @@ def _sampled(
     relation: Relation,
     trim: float | None,
     insecure_seed: int | None,
-    words: list[int] | None,
 ) -> Fit:
     """Draw all conditional probabilities from trimmed Dirichlet posteriors: the ranges of the nodes add up."""
+    words = seed_words(insecure_seed)
     tables, rows = net._tables(data, list(net.nodes))
     known = _account.public(rows, relation)
     level = epsilon * (1 - 1e-9)
@@ -343,15 +337,7 @@ def _sampled(
             key = None if words is None else [words[0] ^ ((place << 32) + row + 1), words[1]]
             drawn[row] = model._draw(alphas, known, 1, key)[0]
         cpds[node] = drawn.reshape(table.shape)
-    return Fit(
-        counts={},
-        cpds=cpds,
-        guarantee=guarantee,
-        mechanism=mechanism,
-        consistent=True,
-        noisy_counts=None,
-        coefficients=None,
-    )
+    return Fit(cpds=cpds, guarantee=guarantee, mechanism=mechanism)
 
 
 def _models(

@@ -166,18 +166,18 @@ class PrivateBayesNet:
         self,
         net: DiscreteBayesNet,
         *,
-        counts: dict[Hashable, Array],
         cpds: dict[Hashable, Floats],
         guarantee: PrivacyGuarantee,
         mechanism: str,
-        consistent: bool,
-        noisy_counts: dict[Hashable, Array] | None,
-        coefficients: dict[int, Fraction] | None,
+        consistent: bool = True,
+        counts: dict[Hashable, Array] | None = None,
+        noisy_counts: dict[Hashable, Array] | None = None,
+        coefficients: dict[int, Fraction] | None = None,
     ) -> None:
         if not isinstance(cpds, dict) or not all(isinstance(table, np.ndarray) for table in cpds.values()):
             raise TypeError(f"`cpds` must be arrays by node, got {type(cpds).__name__}")
         self.net = net
-        self.counts = counts
+        self.counts = {} if counts is None else counts
         self.cpds = cpds
         self.guarantee = guarantee
         self.mechanism = mechanism
@@ -511,23 +511,12 @@ class PrivateBayesNet:
             cpds=cpds,
             guarantee=self.guarantee,
             mechanism=self.mechanism,
-            consistent=True,
             noisy_counts=self.noisy_counts,
-            coefficients=None,
         )
 
     def _with(self, cpds: dict[Hashable, Floats]) -> "PrivateBayesNet":
         """Return the same network with other probabilities, which were drawn."""
-        return PrivateBayesNet(
-            self.net,
-            counts={},
-            cpds=cpds,
-            guarantee=self.guarantee,
-            mechanism=self.mechanism,
-            consistent=True,
-            noisy_counts=None,
-            coefficients=None,
-        )
+        return PrivateBayesNet(self.net, cpds=cpds, guarantee=self.guarantee, mechanism=self.mechanism)
 
     def to_networkx(self) -> NetworkX:
         """Return a networkx.DiGraph whose nodes carry `categories` and `cpd`.

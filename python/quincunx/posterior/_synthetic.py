@@ -99,9 +99,6 @@ class SyntheticBayesNet(PrivateBayesNet):
             cpds=cpds,
             guarantee=guarantee,
             mechanism=mechanism,
-            consistent=True,
-            noisy_counts=None,
-            coefficients=None,
         )
         self.edges = tuple((parent, node) for node in net._order for parent in net.parents[node])
         self.marginals = dict(marginals)
