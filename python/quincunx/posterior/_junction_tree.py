@@ -226,11 +226,16 @@ class Law:
                 places = [link.clique.index(one) for one in axes]
                 joint = table.sum(axis=axes_beyond(link.clique, axes))
                 joint = joint.transpose(np.argsort(np.argsort(places)))
-                sums = joint.sum(axis=-1, keepdims=True)
-                chances = np.where(sums > 0, joint / np.where(sums > 0, sums, 1.0), 1 / joint.shape[-1])
-                found.append((column, tuple(above), chances / chances.sum(axis=-1, keepdims=True)))
+                found.append((column, tuple(above), conditional(joint)))
                 above.append(column)
         return found
+
+
+def conditional(joint: Floats) -> Floats:
+    """Return the probabilities along the last axis given the others, all equal where there is nothing."""
+    sums = joint.sum(axis=-1, keepdims=True)
+    chances = np.where(sums > 0, joint / np.where(sums > 0, sums, 1.0), 1 / joint.shape[-1])
+    return np.asarray(chances / chances.sum(axis=-1, keepdims=True))
 
 
 def _linked(cliques: list[Columns]) -> list[Link]:

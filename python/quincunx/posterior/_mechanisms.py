@@ -146,17 +146,15 @@ def _laplace(
     sensitivity = net.count_sensitivity(relation)
     exponent = _rational.exponent(epsilon, sensitivity)
     noise = geometric_noise(exponent)
-    replaced = isinstance(relation, ReplaceOne)
-    parts = [
-        table.reshape(-1)[1:] if replaced and table.shape == (2,) else table.reshape(-1) for table in tables.values()
-    ]
+    lone = net._lone(relation)
+    parts = [table.reshape(-1)[1 if node in lone else 0 :] for node, table in tables.items()]
     noisy = noise.add(np.concatenate(parts), -LARGEST, LARGEST, words)
     measured: dict[Hashable, Exact] = {}
     place = 0
     for (node, table), part in zip(tables.items(), parts, strict=True):
         values = noisy[place : place + len(part)].tolist()
         place += len(part)
-        if len(part) < table.size:  # a lone binary node: the zeros are what is left
+        if node in lone:  # the zeros are what is left
             values = [rows - values[0], values[0]]
         measured[node] = _exact([Fraction(value) for value in values], table.shape)
     return _completed(net, measured), rows, PrivacyGuarantee(exponent * sensitivity, relation=relation)
@@ -175,9 +173,8 @@ def _completed(net: Structure, measured: dict[Hashable, Exact]) -> dict[Hashable
         if node in measured:
             complete[node] = measured[node]
             continue
-        family = net.family(node)
-        wider = [other for other in net.measured if set(family) <= set(net.family(other))]
-        margins = [marginal(measured[other], net.family(other), family) for other in wider]
+        wider = net._wider(node)
+        margins = [marginal(measured[other], net.family(other), net.family(node)) for other in wider]
         complete[node] = np.add.reduce(margins) * Fraction(1, len(wider))
     return complete
 
@@ -294,7 +291,7 @@ def _smoothing(
     }
     for node in net.nodes:
         if node not in masses:
-            wider = [other for other in net.measured if set(net.family(node)) <= set(net.family(other))]
+            wider = net._wider(node)
             masses[node] = sum(masses[other] for other in wider) / len(wider)
     return masses, max(masses.values()) - min(masses.values()) <= 1e-12 * max(masses.values())
 

@@ -23,9 +23,9 @@ from quincunx._rng import RandomSource, generator
 from quincunx._types import Array, ByLabel, DataTree, Floats, Ints
 from quincunx.posterior import _account
 from quincunx.posterior._parts import posterior_doc
-from quincunx.posterior._records import Nodes
+from quincunx.posterior._records import Nodes, marginal
 from quincunx.posterior._structure import Structure
-from quincunx.privacy import PrivacyGuarantee, ReplaceOne
+from quincunx.privacy import PrivacyGuarantee
 
 # Noise beyond exp(-this) is not looked for: a double has none of it.
 _REACH = 45.0
@@ -116,9 +116,7 @@ class NetworkPosterior(Generic[F]):
             If there is no such node, or `probability` is outside.
         """
         self.fitted.net.family(node)
-        level = _check.real(probability, "probability")
-        if not 0 < level < 1:
-            raise ValueError(f"`probability` must be in (0, 1), got {probability}")
+        level = _check.open_probability(probability, "probability")
         found: Floats = np.quantile(self.cpds[node], [(1 - level) / 2, (1 + level) / 2], axis=0)
         return found
 
@@ -262,7 +260,7 @@ def drawn(
     rng: RandomSource,
 ) -> dict[Hashable, Floats]:
     """Draw from the posterior given noisy counts: `PrivateBayesNet.posterior` describes it."""
-    relation = guarantee.relation
+    lone = net._lone(guarantee.relation)
     count = _check.whole(n_draws, "n_draws", minimum=1)
     pseudo = pseudo_count(prior)
     tables = {node: np.asarray(noisy_counts[node]).astype(np.int64) for node in net.measured}
@@ -276,8 +274,7 @@ def drawn(
     widest = {node: source_of(net, node) for node in net.nodes}
     cpds: dict[Hashable, Floats] = {}
     for measured, table in tables.items():
-        if isinstance(relation, ReplaceOne) and table.shape == (2,):
-            # Of a lone binary node the ones were released, and the number of records is public.
+        if measured in lone:
             ones = _counts(table[1:], count, (pseudo, 0.0), exponent, source, int(table.sum()))
             counts = np.concatenate([table.sum() - ones, ones], axis=1)
         else:
@@ -288,12 +285,9 @@ def drawn(
         for start in range(0, count, some):
             rates[start : start + some] = source.standard_gamma(pseudo + counts[start : start + some])
         rates = rates.reshape(count, *table.shape)
-        axes = net.family(measured)
+        draw = object()  # an axis that is no node
         for node in (node for node, origin in widest.items() if origin == measured):
-            family = net.family(node)
-            gone = tuple(place for place, axis in enumerate(axes, 1) if axis not in family)
-            left = [axis for axis in axes if axis in family]
-            sums = rates.sum(axis=gone).transpose(0, *[1 + left.index(axis) for axis in family])
+            sums = marginal(rates, (draw, *net.family(measured)), (draw, *net.family(node)))
             cpds[node] = sums / sums.sum(axis=-1, keepdims=True)
     return {node: cpds[node] for node in net.nodes}
 
@@ -317,9 +311,7 @@ def _within(value: object, name: str, least: float, greatest: float) -> float:
 
 def source_of(net: Structure, node: Hashable) -> Hashable:
     """Return the measured node whose table has that of `node` in the fewest cells."""
-    family = set(net.family(node))
-    wider = [other for other in net.measured if family <= set(net.family(other))]
-    return min(wider, key=lambda other: math.prod(net._shape(other)))
+    return min(net._wider(node), key=lambda other: math.prod(net._shape(other)))
 
 
 def _counts(

@@ -25,6 +25,7 @@ from quincunx._types import Array, Floats, Ints
 from quincunx.posterior import _account
 from quincunx.posterior._measuring import MOST_RECORDS, geometric_variance, total_of
 from quincunx.posterior._network_posterior import F, drawn, exponent_of, pseudo_count, source_of
+from quincunx.posterior._records import Nodes
 from quincunx.posterior._structure import Structure
 from quincunx.privacy import PrivacyGuarantee, ReplaceOne
 from quincunx.privacy._relations import Relation
@@ -63,13 +64,13 @@ def sample_records(
     given = None if n_records is None else _check.whole(n_records, "n_records", maximum=MOST_RECORDS)
     if coefficients is None:
         tables = {node: np.asarray(noisy_counts[node]).astype(np.int64) for node in net.measured}
-        lone = [node for node in net.measured if replaced and net._shape(node) == (2,)]
+        lone = net._lone(relation)
         public = (int(tables[lone[0]].sum()), f"the sum of the table of {lone[0]!r}") if lone else None
         exponent, parities = exponent_of(net, guarantee), None
         variance = geometric_variance(exponent)
         seen = float(total_of([(table.astype(np.float64), variance) for table in tables.values()]))
     else:
-        tables, lone, exponent = {}, [], 0.0
+        tables, lone, exponent = {}, (), 0.0
         public = (int(coefficients[0]), "which replacing records leaves public") if replaced else None
         parities = _parities(net, coefficients, mechanism, guarantee.epsilon, relation)
         seen = float(coefficients[0])
@@ -164,7 +165,7 @@ def _scattered(
     return found
 
 
-def _cells(net: Structure, tables: Mapping[Hashable, Ints], lone: list[Hashable]) -> tuple[Ints, Array]:
+def _cells(net: Structure, tables: Mapping[Hashable, Ints], lone: Nodes) -> tuple[Ints, Array]:
     """Return the releases of all cells, and which cells were released: the zeros of a lone binary node were not."""
     released, noisy = [], []
     for node in net.nodes:

@@ -8,25 +8,25 @@ import numpy as np
 
 from quincunx import _check
 from quincunx._types import Array, Floats
-from quincunx.posterior import _account
+from quincunx.posterior._junction_tree import conditional
 from quincunx.posterior._law_fit import NoisyMarginal, fit_law
 from quincunx.posterior._measuring import geometric_variance, total_of
+from quincunx.posterior._network_posterior import exponent_of
 from quincunx.posterior._structure import Structure
-from quincunx.privacy import PrivacyGuarantee, ReplaceOne
+from quincunx.privacy import PrivacyGuarantee
 
 
 def reconciled(
     net: Structure, noisy_counts: Mapping[Hashable, Array], guarantee: PrivacyGuarantee, n_records: int | None
 ) -> tuple[dict[Hashable, Floats], dict[Hashable, Floats]]:
     """Return expected counts and conditional probabilities: `PrivateBayesNet.reconcile` describes it."""
-    relation = _account.relation_of(guarantee.relation)
-    variance = geometric_variance(guarantee.epsilon / net.count_sensitivity(relation))
+    variance = geometric_variance(exponent_of(net, guarantee))
+    lone = net._lone(guarantee.relation)
     tables = []
     for node in net.measured:
         places = [net._columns[other] for other in net.family(node)]
         values = noisy_counts[node].astype(np.float64).transpose(np.argsort(places))
-        # Of a lone binary node the ones were released, and the zeros are what they leave: one error, in two cells.
-        twice = 2 if isinstance(relation, ReplaceOne) and values.shape == (2,) else 1
+        twice = 2 if node in lone else 1  # one error, in two cells
         tables.append(NoisyMarginal(tuple(sorted(places)), values, twice * variance))
     if n_records is None:
         total = total_of([(table.values, table.variance) for table in tables])
@@ -38,8 +38,5 @@ def reconciled(
         places = [net._columns[other] for other in net.family(node)]
         scope = tuple(sorted(places))
         joint = law.marginal(scope).transpose([scope.index(place) for place in places])
-        counts[node] = total * joint
-        sums = joint.sum(axis=-1, keepdims=True)
-        chances = np.where(sums > 0, joint / np.where(sums > 0, sums, 1.0), 1 / joint.shape[-1])
-        cpds[node] = chances / chances.sum(axis=-1, keepdims=True)
+        counts[node], cpds[node] = total * joint, conditional(joint)
     return counts, cpds

@@ -112,6 +112,16 @@ class Structure:
                 found.append(node)
         return tuple(found)
 
+    def _lone(self, relation: Relation) -> Nodes:
+        """Return the binary nodes measured alone of which only the ones are, as the number of records is public."""
+        replaced = isinstance(_account.relation_of(relation), ReplaceOne)
+        return tuple(node for node in self.measured if replaced and self._shape(node) == (2,))
+
+    def _wider(self, node: Hashable) -> Nodes:
+        """Return the measured nodes whose families have that of a node."""
+        family = set(self.family(node))
+        return tuple(other for other in self.measured if family <= set(self.family(other)))
+
     # Data.
 
     def _data(self, data: Any) -> "Codes":
@@ -242,9 +252,8 @@ class Structure:
         found = dict(zip(self.measured, parts[0].tables, strict=True))
         tables = {}
         for node in wanted:
-            family = self.family(node)
-            wider = next(other for other in self.measured if set(family) <= set(self.family(other)))
-            tables[node] = marginal(found[wider], self.family(wider), family)
+            wider = self._wider(node)[0]
+            tables[node] = marginal(found[wider], self.family(wider), self.family(node))
         return tables
 
     # Sensitivities.
@@ -265,9 +274,8 @@ class Structure:
         ValueError
             If the relation is another.
         """
-        if isinstance(_account.relation_of(relation), AddRemove):
-            return len(self.measured)
-        return sum(1 if self._shape(node) == (2,) else 2 for node in self.measured)
+        cells = 2 if isinstance(_account.relation_of(relation), ReplaceOne) else 1
+        return cells * len(self.measured) - len(self._lone(relation))
 
     def fourier_closure(self) -> tuple[frozenset[Hashable], ...]:
         """Return the sets of nodes whose parities determine all families: their subsets, the empty one included.
