@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core
+from quincunx import _check
 from quincunx._types import Floats
 from quincunx.posterior import _account
 from quincunx.posterior._bounds import LipschitzConstants, beta_hockey_stick
-from quincunx.posterior._one_parameter import ConjugatePosterior, OneParameterModel, grid_of
+from quincunx.posterior._one_parameter import ConjugatePosterior, OneParameterModel
 from quincunx.posterior._parts import posterior_doc
 from quincunx.privacy import ReplaceOne
 from quincunx.privacy._relations import Relation
@@ -75,8 +75,8 @@ class BetaBernoulli(OneParameterModel):
         trim = self._trimmed()
         return math.nextafter(math.log((1 - trim) / trim) * (1 - 2.0**-51), 0.0)
 
-    def _grid(self) -> _core.ParameterGrid:
-        return grid_of(True, self._half(), 1.0)
+    def _interval(self) -> tuple[bool, float, float]:
+        return True, self._half(), 1.0
 
     def _log_weights(self, t: Floats, a: float, b: float) -> Floats:
         return a * np.log(t) + b * np.log1p(-t)
@@ -92,10 +92,6 @@ class BetaBernoulli(OneParameterModel):
         if all(value % 2.0**-20 == 0 for value in (self.a, self.b, self.temper)) and self.temper * n < 2**30:
             return 0.0  # the statistics are doubles
         return 4 * 2.0**-53 * (self.a + self.b + 2 * self.temper * n) * self._half()
-
-    def _epsilon(self, n: int) -> float:
-        half = self._half()
-        return max(_core.posterior_epsilon(True, half, 1.0, *case) for case in self._cases(max(n, 1))) if n else 0.0
 
     def delta(self, epsilon: float, n: int) -> float:
         """Return the delta of one draw from the *untrimmed* posterior: `quincunx.posterior.beta_hockey_stick`.

@@ -10,12 +10,12 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core
+from quincunx import _check
 from quincunx._docs import sections
 from quincunx._types import Floats
 from quincunx.posterior import _account
 from quincunx.posterior._bounds import LipschitzConstants
-from quincunx.posterior._one_parameter import ConjugatePosterior, OneParameterModel, grid_of
+from quincunx.posterior._one_parameter import ConjugatePosterior, OneParameterModel
 from quincunx.posterior._parts import posterior_doc
 from quincunx.privacy import ReplaceOne
 from quincunx.privacy._relations import Relation
@@ -56,12 +56,9 @@ class _GammaModel(OneParameterModel):
         object.__setattr__(self, "bounds", ends)
         _account.set_positive(self, "temper")
 
-    def _width(self) -> float:
+    def _interval(self) -> tuple[bool, float, float]:
         low, high = self.bounds
-        return math.nextafter(math.log(high / low) * (1 - 2.0**-51), 0.0)
-
-    def _grid(self) -> _core.ParameterGrid:
-        return grid_of(False, self._width(), self.bounds[1])
+        return False, math.nextafter(math.log(high / low) * (1 - 2.0**-51), 0.0), high
 
     def _log_weights(self, t: Floats, shape: float, rate: float) -> Floats:
         return shape * np.log(t) - rate * t
@@ -94,10 +91,6 @@ class _GammaModel(OneParameterModel):
         if self.temper == 1 and self.rate % step == 0 and self.rate + n * self._span()[1] < 2**52 * step:
             return 0.0  # the statistics are doubles
         return 8 * 2.0**-53 * (self.rate + self.temper * n * self._span()[1]) * (c2 - c1)
-
-    def _epsilon(self, n: int) -> float:
-        width, upper = self._width(), self.bounds[1]
-        return max(_core.posterior_epsilon(False, width, upper, *case) for case in self._cases(n)) if n else 0.0
 
     def posterior(self, data: npt.ArrayLike) -> ConjugatePosterior:
         """Return the posterior given numbers.

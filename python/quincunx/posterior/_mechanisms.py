@@ -270,7 +270,7 @@ def _projected(table: Exact, total: Fraction) -> Exact:
     """Return the nearest point of {t >= 0, sum t = total}: cells less one threshold, cut at zero."""
     cells = sorted(table.reshape(-1), reverse=True)
     if total <= 0:
-        return table * Fraction(0)
+        return _exact([Fraction(0)] * table.size, table.shape)
     running, threshold = Fraction(0), Fraction(0)
     for count, value in enumerate(cells, 1):
         running += value

@@ -57,7 +57,7 @@ class ConjugatePosterior(_account.Drawn):
     second: float
 
     def _law(self) -> tuple[Floats, Floats]:
-        values = self.model._parameters()
+        values = self.model._grid().parameters()
         logs = self.model._log_weights(values, self.first, self.second)
         weights = np.exp(logs - logs.max())
         return values, weights / weights.sum()
@@ -113,11 +113,12 @@ class OneParameterModel:
 
     temper: float
 
-    def _grid(self) -> _core.ParameterGrid:
+    def _interval(self) -> tuple[bool, float, float]:
+        """Return whether the scale of the grid is that of logits, else of logarithms; its width; and its upper end."""
         raise NotImplementedError
 
-    def _parameters(self) -> Floats:
-        return self._grid().parameters()
+    def _grid(self) -> _core.ParameterGrid:
+        return grid_of(*self._interval())
 
     def _log_weights(self, t: Floats, first: float, second: float) -> Floats:
         """Return the logarithms of the weights of parameters, but for a constant."""
@@ -137,7 +138,7 @@ class OneParameterModel:
 
     def _epsilon(self, n: int) -> float:
         """Return the finite-n epsilon of the continuous posterior, by quadrature."""
-        raise NotImplementedError
+        return max(_core.posterior_epsilon(*self._interval(), *case) for case in self._cases(n)) if n else 0.0
 
     def guarantee(self, n: int | None = None, *, relation: Relation = ONE) -> PrivacyGuarantee:
         """Return the guarantee of one draw from the posterior of n records.
@@ -164,33 +165,25 @@ class OneParameterModel:
         if n is None or isinstance(about, AddRemove):
             return _account.ranged(whole + self._margin(_account.MOST_RECORDS), about)
         count = _check.whole(n, "n", maximum=2**53)
-        return _account.bounded(self._finite(count), whole + self._margin(count), about)
-
-    def _finite(self, n: int) -> float:
-        if n == 0:
-            return 0.0
-        return _finite(self, n)
+        return _account.bounded(_finite(self, count) if count else 0.0, whole + self._margin(count), about)
 
     def _tempered(self, epsilon: float, n: int | None) -> Self:
         """Bisect the power that epsilon grows with, between one that is fine and the present one, which may be."""
-        low, high = self.temper * 2.0**-1000, self.temper
+        low, value = self.temper * 2.0**-1000, self.temper
 
         def short(value: float) -> float:
             model = replace(self, temper=value)  # type: ignore[type-var]
             return float(model._range(ONE) if n is None else model._epsilon(n) + 1e-11)
 
-        if short(high) > epsilon:
+        if short(value) > epsilon:
+            high = value
             for _ in range(60):
                 middle = math.sqrt(low * high)
                 low, high = (middle, high) if short(middle) <= epsilon else (low, middle)
             value = low
-        else:
-            value = high
-        while True:
-            model = replace(self, temper=value)  # type: ignore[type-var]
-            if model.guarantee(n).epsilon <= epsilon:
-                return model
+        while (model := replace(self, temper=value)).guarantee(n).epsilon > epsilon:  # type: ignore[type-var]
             value *= 1 - 1e-9
+        return model
 
 
 @lru_cache(maxsize=256)
