@@ -13,8 +13,8 @@ from tests.interrupts import Stopped, stop_after
 
 from quincunx.posterior import MarginalTree, SyntheticBayesNet, synthesize
 from quincunx.posterior._measuring import PARTS, Steps
-from quincunx.posterior._synthetic import projected
 from quincunx.privacy import AddRemove, Budget, BudgetExceeded, DataMetric, PrivacyGuarantee, ReplaceOne
+from quincunx.privacy._categorical import on_simplex
 
 ADULT = Path(__file__).resolve().parents[3] / "shared" / "data" / "adult_train.csv.gz"
 TREE = [(0, 1), (0, 2), (2, 3), (2, 4), (4, 5)]  # what `tree_records` draws along
@@ -375,7 +375,7 @@ def test_scores_of_neighbors_differ_by_no_more_than_they_are_said_to(relation):
         return tree._scores(columns, alone, 3, work)[0, 1]
 
     for _ in range(20):
-        alone = [projected(rng.normal(1, 1, size), 3.0) for size in sizes]
+        alone = [on_simplex(rng.normal(1, 1, size), 3.0) for size in sizes]
         for first, second, third in itertools.product(records, repeat=3):
             other = [(first, second), (first, third)] if relation == ReplaceOne() else [(first, second), (first,)]
             one, two = (score(data, alone) for data in other)
@@ -388,7 +388,7 @@ def test_scores_of_neighbors_differ_by_no_more_than_they_are_said_to(relation):
 
 def test_a_table_is_projected_to_its_total():
     values = np.array([5.0, -3.0, 9.0])
-    np.testing.assert_allclose(projected(values, 10.0), [3.0, 0.0, 7.0], atol=1e-12)
+    np.testing.assert_allclose(on_simplex(values, 10.0), [3.0, 0.0, 7.0], atol=1e-12)
 
 
 def test_fit_makes_the_noise_smaller_on_average():

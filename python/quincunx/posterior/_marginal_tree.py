@@ -40,8 +40,9 @@ from quincunx.posterior._parts import posterior_doc
 from quincunx.posterior._records import Nodes
 from quincunx.posterior._selection import MarginalSelection, ReleaseJob, rare_groups, regrouped, shares, summed
 from quincunx.posterior._structure import MOST_CELLS
-from quincunx.posterior._synthetic import Groups, SyntheticBayesNet, fraction_of, of_conditionals, projected
+from quincunx.posterior._synthetic import Groups, SyntheticBayesNet, fraction_of, of_conditionals
 from quincunx.privacy import Release, ReplaceOne, _rational
+from quincunx.privacy._categorical import on_simplex
 from quincunx.privacy._curves import Ranged, Zcdp
 from quincunx.privacy._discrete_gaussian import largest_rho, variance_for
 from quincunx.privacy._guarantee import guarantee_of
@@ -206,7 +207,7 @@ class MarginalTree(MarginalSelection):
         # From here on records are seen by the choices and the last noise alone.
         total = rows if isinstance(self.relation, ReplaceOne) else total_of([(one, self._first.spread) for one in ones])
         groups = [rare_groups(one, self._first.spread) for one in ones]
-        alone = [projected(summed(*pair), total) for pair in zip(groups, ones, strict=True)]
+        alone = [on_simplex(summed(*pair), total) for pair in zip(groups, ones, strict=True)]
         columns = regrouped(groups, columns)
         edges = self._select(columns, alone, total, insecure_seed, work)
         sizes = [len(found) for found in groups]

@@ -23,8 +23,9 @@ from quincunx.posterior import _account
 from quincunx.posterior._measuring import scopes_of
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._records import Nodes, Records
-from quincunx.posterior._synthetic import Groups, SyntheticBayesNet, group_of, projected
+from quincunx.posterior._synthetic import Groups, SyntheticBayesNet, group_of
 from quincunx.privacy import ReplaceOne
+from quincunx.privacy._categorical import on_simplex
 from quincunx.privacy._relations import Relation
 from quincunx.privacy._release import Guaranteed
 
@@ -131,6 +132,6 @@ def shares(groups: Groups, one: Array, totals: Floats) -> Floats:
     found = np.ones(len(one))
     for group, total in zip(groups, totals, strict=True):
         if len(group) > 1:
-            part = projected(one[list(group)].astype(np.float64), float(total))
+            part = on_simplex(one[list(group)].astype(np.float64), float(total))
             found[list(group)] = part / part.sum() if part.sum() > 0 else 1 / len(group)
     return found

@@ -221,16 +221,6 @@ def group_of(groups: Groups) -> Ints:
     return found
 
 
-def projected(values: Floats, total: float) -> Floats:
-    """Return the nearest point of {x >= 0, sum x = total}; of equal numbers where the total is 0, so are they."""
-    falling = np.sort(values)[::-1]
-    sums = np.cumsum(falling) - total
-    counts = np.arange(1, len(values) + 1)
-    last = int(np.flatnonzero(falling - sums / counts > 0).max(initial=0))
-    found: Floats = np.maximum(values - sums[last] / counts[last], 0.0)
-    return found
-
-
 def fraction_of(value: float) -> Fraction:
     """Return the simple fraction that a float rounds to, if it does not lie above: 1/10 for 0.1."""
     exact = Fraction(value)

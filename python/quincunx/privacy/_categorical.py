@@ -113,11 +113,14 @@ def nonempty(z: Array) -> Array:
     return z
 
 
-def on_simplex(estimate: Floats) -> Floats:
-    """Return the nearest point of the simplex: what is above the water level that makes the sum one."""
+def on_simplex(estimate: Floats, total: float = 1.0) -> Floats:
+    """Return the nearest point of the simplex of a sum: what is above the water level that makes the sum.
+
+    Of equal numbers where the total is 0, so are they.
+    """
     ordered = np.sort(estimate)[::-1]
-    levels = (np.cumsum(ordered) - 1) / np.arange(1, len(ordered) + 1)
-    level = levels[np.flatnonzero(ordered > levels)[-1]]
+    levels = (np.cumsum(ordered) - total) / np.arange(1, len(ordered) + 1)
+    level = levels[np.flatnonzero(ordered > levels).max(initial=0)]
     return np.asarray(np.maximum(estimate - level, 0.0))
 
 
