@@ -268,7 +268,8 @@ def memory_limit(value: object) -> int:
 def flag(value: object, name: str) -> bool:
     """Return a bool: True and False, Python's or NumPy's."""
     if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"`{name}` must be True or False, got {type(value).__name__}")
+        found = f"{value!r:.60}" if isinstance(value, (str, int, float)) else type(value).__name__
+        raise TypeError(f"`{name}` must be True or False, got {found}")
     return bool(value)
 
 

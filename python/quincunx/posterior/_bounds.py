@@ -228,8 +228,7 @@ class LipschitzConstants:
 
     def __post_init__(self) -> None:
         _check.real(self.c, "c", positive=True)
-        if _check.real(self.L0, "L0") < 0:
-            raise ValueError(f"`L0` must be at least 0, got {self.L0}")
+        _check.nonnegative(self.L0, "L0")
         if _check.real(self.C, "C") < 1:
             raise ValueError(f"`C` must be at least 1, got {self.C}")
 

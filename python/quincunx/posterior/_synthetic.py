@@ -143,11 +143,9 @@ class SyntheticBayesNet(PrivateBayesNet):
         ['a', 'b']
         """
         count = self.n_records if size is None else _check.whole(size, "size", maximum=2**48)
-        if not isinstance(stratified, bool):
-            raise TypeError(f"`stratified` must be True or False, got {stratified!r}")
-        source = generator(rng)
+        together, source = _check.flag(stratified, "stratified"), generator(rng)
         _check.room(8 * count * (len(self.net.nodes) + 8), "the table of records")
-        codes = self._stratified(count, source) if stratified else self._codes(count, source)
+        codes = self._stratified(count, source) if together else self._codes(count, source)
         return self._table(codes, frame=True)
 
     def _stratified(self, count: int, source: np.random.Generator) -> Ints:

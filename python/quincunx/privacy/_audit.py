@@ -164,15 +164,14 @@ def audit(
     stated = _stated(mechanism, x, None if delta is None else _check.probability(delta, "delta"))
     claimed = stated[0] if epsilon is None else _check.real(epsilon, "epsilon")
     granted = stated[1]
-    if not isinstance(vectorized, bool):
-        raise TypeError(f"`vectorized` must be True or False, got {vectorized!r}")
+    stacked = _check.flag(vectorized, "vectorized")
     for data, name in ((x, "x"), (y, "y")):
         _check.fits(data, name)
     reduce = _reduction(mechanism, x, y, statistic)
     half = total // 2
     first, rest = half // 3, half - half // 3
     with reporting(progress, "audit") as report:
-        source = _Source(mechanism, vectorized, report, 2 * half)
+        source = _Source(mechanism, stacked, report, 2 * half)
         chosen = [source.gather(data, first, reduce) for data in (x, y)]
         estimate = partial(_estimates, draws=first, times=rest / first, delta=granted, risk=(1 - level) / 4)
         if reduce is None:

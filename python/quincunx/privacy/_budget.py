@@ -190,12 +190,8 @@ class Budget(Book):
             rule = _filter(epsilon, delta or 0.0, filter or "sum", failure or 0.0)
             limits = {"epsilon": rule.epsilon, "delta": rule.delta, "filter": rule.kind, "failure": rule.failure}
             limits["relation"] = given["relation"] or relation_to_json(ReplaceOne())
-        seconds = _check.real(timeout, "timeout")
-        if seconds < 0:
-            raise ValueError(f"`timeout` must be at least 0, got {seconds}")
-        if not isinstance(allow_network, bool):
-            raise TypeError(f"`allow_network` must be True or False, got {allow_network!r}")
-        ledger = FileLedger(str(_check.path(path, "path")), limits, seconds, allow_network)
+        seconds, shared = _check.nonnegative(timeout, "timeout"), _check.flag(allow_network, "allow_network")
+        ledger = FileLedger(str(_check.path(path, "path")), limits, seconds, shared)
         try:
             names = ("epsilon", "delta", "filter", "failure")
             rule = _filter(*(ledger.limits[name] for name in names))
@@ -412,8 +408,9 @@ class Budget(Book):
         if not epsilon < float("inf"):
             raise BudgetExceeded(f"the plan has no epsilon at delta {part:g}: not released")
         level, failure = Fraction(epsilon), Fraction(part)
-        costs = {"zcdp": {"rho": pure_rho(level)}, "gaussian": {"square": pure_square(level)}}.get(self.filter, {})
-        return Cost(level, failure, failure, level, numerics=total.numerics, **costs)
+        cost_of_pure = {"zcdp": pure_rho, "gaussian": pure_square}.get(self.filter)
+        cost = None if cost_of_pure is None else cost_of_pure(level)
+        return Cost(level, failure, failure, level, cost, total.numerics)
 
     def spent(self, user: Hashable = None) -> PrivacyGuarantee | None:
         """Return the sums of a user's epsilons and deltas so far, None if nothing was spent.

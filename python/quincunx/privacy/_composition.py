@@ -277,9 +277,7 @@ class Composition:
         >>> round((2 * PrivacyGuarantee(1.0)).delta_at(1.5), 6)
         0.210288
         """
-        level = _check.real(epsilon, "epsilon")
-        if level < 0:
-            raise ValueError(f"`epsilon` must be at least 0, got {level}")
+        level = _check.nonnegative(epsilon, "epsilon")
         found = [1.0]
         if Fraction(level) >= self.exact_epsilon:
             found.append(self.delta)

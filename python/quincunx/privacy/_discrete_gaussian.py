@@ -160,9 +160,9 @@ class DiscreteGaussian(Curve):
     def epsilon_at(self, delta: float) -> float:
         if self.delta_at(0.0) <= delta:
             return 0.0
-        below, above = 0.0, max(_core.zcdp_epsilon(_rational.upwards(self.rho), delta), 1e-300) if delta else math.inf
         if not delta:
             return math.inf
+        below, above = 0.0, max(_core.zcdp_epsilon(_rational.upwards(self.rho), delta), 1e-300)
         for _ in range(100):
             if above - below <= 1e-12 * above:
                 break
@@ -275,9 +275,7 @@ class DiscreteGaussianMechanism(Mechanism):
                 raise ValueError(f"`variance` must be above 1e-3 and at most 1e10, got {given}")
             self._variance = Fraction(math.ceil(Fraction(given) * 2**20), 2**20)
         else:
-            found = _check.real(epsilon, "epsilon")
-            if found < 0:
-                raise ValueError(f"`epsilon` must be at least 0, got {found}")
+            found = _check.nonnegative(epsilon, "epsilon")
             self._variance = self._least_variance(found, level)
         self.guarantee = guarantee_of(self._privacy_map(self._variance), self.relation, level, epsilon=found)
 

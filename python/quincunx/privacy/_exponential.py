@@ -162,9 +162,7 @@ class ExponentialMechanism(Mechanism):
     ) -> None:
         level = _check.real(epsilon, "epsilon", positive=True)
         self.sensitivity = _check.real(sensitivity, "sensitivity", positive=True)
-        if not isinstance(monotonic, bool):
-            raise TypeError(f"`monotonic` must be True or False, got {monotonic!r}")
-        self.monotonic = monotonic
+        self.monotonic = _check.flag(monotonic, "monotonic")
         self.relation = _relations.check(relation)
         self.step = _grid(self.sensitivity)
         # Rounding moves two neighboring scores apart by less than one more step.

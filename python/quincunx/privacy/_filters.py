@@ -52,15 +52,22 @@ class BudgetExceeded(Exception):
 
 @dataclass(frozen=True)
 class Cost:
-    """What one release costs, as exact numbers."""
+    """What one release costs, as exact numbers.
+
+    `cost` is what the filter adds up beside: the zero-concentrated level but for the failure, or the squared ratio of
+    Gaussian noise that is at least as revealing.
+    """
 
     epsilon: Fraction
     delta: Fraction
     failure: Fraction = Fraction(0)  # probability of an unbounded loss
     pure: Fraction | None = None  # epsilon but for the failure, None if no bound of the loss is known
-    rho: Fraction | None = None  # zero-concentrated level but for the failure
-    square: Fraction | None = None  # squared ratio of Gaussian noise that is at least as revealing
+    cost: Fraction | None = None
     numerics: str = "exact"
+
+
+#: The sums of an account, by the names that a cost has for what is added.
+SUMS = ("epsilon", "delta", "failure", "pure", "cost")
 
 
 @dataclass(frozen=True)
@@ -81,8 +88,9 @@ def cost_of(guarantee: PrivacyGuarantee, kind: str) -> Cost:
     sums = Cost(guarantee.exact_epsilon, guarantee.exact_delta, numerics=guarantee.numerics)
     if kind == "sum":
         return sums
-    total = replace(sums, pure=Fraction(0), rho=Fraction(0), square=Fraction(0))
     survival = Fraction(1)
+    pures: list[Fraction | None] = []
+    costs: list[Fraction | None] = []
     for part in guarantee.parts:
         curve, count = part.curve, part.count
         if kind == "zcdp":
@@ -95,13 +103,15 @@ def cost_of(guarantee: PrivacyGuarantee, kind: str) -> Cost:
             pure = curve.epsilon
         if kind == "gaussian" and cost is None and pure is not None:
             cost = pure_square(pure) * count
-        all_pure = None if total.pure is None or pure is None else total.pure + pure * count
-        if kind == "zcdp":
-            total = replace(total, pure=all_pure, rho=None if total.rho is None or cost is None else total.rho + cost)
-        else:
-            square = None if total.square is None or cost is None else total.square + cost
-            total = replace(total, pure=all_pure, square=square)
-    return replace(total, failure=1 - survival)
+        pures.append(None if pure is None else pure * count)
+        costs.append(cost)
+    return replace(sums, failure=1 - survival, pure=_summed(pures), cost=_summed(costs))
+
+
+def _summed(parts: list[Fraction | None]) -> Fraction | None:
+    """Return a sum, None if a part of it is not known."""
+    known = [part for part in parts if part is not None]
+    return sum(known, Fraction(0)) if len(known) == len(parts) else None
 
 
 def pure_rho(epsilon: Fraction) -> Fraction:
@@ -219,22 +229,22 @@ class Filter:
     def accepted(self, total: Account) -> Account:
         """Return an account that keeps the limit, or raise."""
         most = self._most
+        simple = total.pure is not None and total.pure <= most["pure"]
+        beyond = ""
         if self.kind == "sum":
             if total.epsilon > most["epsilon"]:
-                found = f"epsilon {self._shown('epsilon', total.epsilon)} of at most {self.epsilon:g}"
-                raise BudgetExceeded(f"{found} at delta {self.delta:g}: not released")
-            if total.delta > most["delta"]:
-                found = f"delta {self._shown('delta', total.delta)} of at most {self.delta:g}"
-                raise BudgetExceeded(f"{found}: not released")
-            return total
-        if total.failure > most["failure"]:
-            found = f"failures of probability {self._shown('failure', total.failure)} of at most {self.failure:g}"
-            raise BudgetExceeded(f"{found}: not released")
-        simple = total.pure is not None and total.pure <= most["pure"]
-        if not simple and (total.cost is None or total.cost > most["cost"]):
+                found = self._shown("epsilon", total.epsilon)
+                beyond = f"epsilon {found} of at most {self.epsilon:g} at delta {self.delta:g}"
+            elif total.delta > most["delta"]:
+                beyond = f"delta {self._shown('delta', total.delta)} of at most {self.delta:g}"
+        elif total.failure > most["failure"]:
+            beyond = f"failures of probability {self._shown('failure', total.failure)} of at most {self.failure:g}"
+        elif not simple and (total.cost is None or total.cost > most["cost"]):
             name = "rho" if self.kind == "zcdp" else "squared ratio"
             found = "unknown" if total.cost is None else self._shown("cost", total.cost)
-            raise BudgetExceeded(f"{name} {found} of at most {float(self._limits['cost']):.6g}: not released")
+            beyond = f"{name} {found} of at most {float(self._limits['cost']):.6g}"
+        if beyond:
+            raise BudgetExceeded(f"{beyond}: not released")
         return total
 
     def _shown(self, name: str, units: int) -> str:
@@ -242,16 +252,9 @@ class Filter:
 
     def added(self, account: Account, cost: Cost) -> Account:
         """Return an account with a cost, whatever the limit."""
-        parts = {
-            "epsilon": cost.epsilon,
-            "delta": cost.delta,
-            "failure": cost.failure,
-            "pure": cost.pure,
-            "cost": cost.rho if self.kind == "zcdp" else cost.square,
-        }
         sums: Facts = {}
-        for name, part in parts.items():
-            before = getattr(account, name)
+        for name in SUMS:
+            before, part = getattr(account, name), getattr(cost, name)
             if before is None or part is None:
                 sums[name] = None
                 continue
@@ -263,13 +266,10 @@ class Filter:
 
     def room(self, account: Account) -> float:
         """Return about the largest epsilon of a pure release that would be accepted, to 14 digits, and it would be."""
-        if self.kind == "sum" or account.pure is not None:
-            sums = account.epsilon if self.kind == "sum" else account.pure
-            assert sums is not None
+        sums, left = account.epsilon if self.kind == "sum" else account.pure, 0.0
+        if sums is not None:
             left = max(float(Fraction(self.epsilon) - self.amount("epsilon", sums)), 0.0)
             left = float(f"{left:.14g}")  # 0.2 and not 0.19999999999999996: it moves by less than the slack
-        else:
-            left = 0.0
         if self.kind == "sum" or account.cost is None:
             return left
         return max(left, self._pure(self._limits["cost"] - self.amount("cost", account.cost)))

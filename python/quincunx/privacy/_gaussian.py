@@ -18,7 +18,7 @@ from quincunx.privacy import _rational, _relations
 from quincunx.privacy._calibration import gaussian_sigma
 from quincunx.privacy._curves import Gaussian
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._law import UPWARDS, Accuracy, Noise, each, read_only, real_bounds, step_of
+from quincunx.privacy._law import UPWARDS, Accuracy, Noise, each, read_only, real_bounds
 from quincunx.privacy._mechanism import Mechanism, mechanism_doc
 from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift, unknown
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
@@ -79,7 +79,7 @@ class GaussianNoise(Noise):
 
     def __post_init__(self) -> None:
         _check.real(self.sigma, "sigma", positive=True)
-        step_of(self.step)
+        _check.nonnegative(self.step, "step")
         if self.radius is not None:
             _check.real(self.radius, "radius", positive=True)
         _check.whole(self.dimension, "dimension", minimum=1)

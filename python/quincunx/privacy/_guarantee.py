@@ -126,9 +126,7 @@ class PrivacyGuarantee(Composition):
     ) -> None:
         exact = _rational.fraction(epsilon, "epsilon")
         failure = _rational.fraction(delta, "delta", below_one=True)
-        if not isinstance(range_bounded, bool):
-            raise TypeError(f"`range_bounded` must be True or False, got {range_bounded!r}")
-        if range_bounded and failure:
+        if _check.flag(range_bounded, "range_bounded") and failure:
             raise ValueError(f"`range_bounded` must be False where delta is positive, got delta = {float(failure)}")
         known = None if zcdp is None else _rational.fraction(zcdp, "zcdp")
         curve: Curve = Pure(exact, known)
@@ -463,9 +461,7 @@ class PrivacyGuarantee(Composition):
         0.5
         """
         if isinstance(self.relation, DataMetric):
-            far = _check.real(distance, "distance")
-            if not far > 0:
-                raise ValueError(f"`distance` must be positive, got {distance}")
+            far = _check.real(distance, "distance", positive=True)
             relation: Relation = replace(self.relation, radius=far)
         else:
             far = _check.whole(distance, "distance", minimum=1)

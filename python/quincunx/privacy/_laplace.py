@@ -17,7 +17,7 @@ from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Curve, Pair, tanh_level
 from quincunx.privacy._geometric import Geometric, geometric_noise
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._law import UPWARDS, Accuracy, Noise, real_bounds, step_of
+from quincunx.privacy._law import UPWARDS, Accuracy, Noise, real_bounds
 from quincunx.privacy._mechanism import Mechanism, mechanism_doc
 from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
@@ -64,7 +64,7 @@ class LaplaceNoise(Noise):
 
     def __post_init__(self) -> None:
         _check.real(self.scale, "scale", positive=True)
-        step_of(self.step)
+        _check.nonnegative(self.step, "step")
         real_bounds(self.lower, self.upper)
 
     def _log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> Floats:

@@ -251,12 +251,6 @@ def log_of_choice(weights: Floats) -> Floats:
     return np.asarray(weights - np.log(np.exp(weights).sum(axis=-1, keepdims=True)))
 
 
-def step_of(value: object) -> None:
-    """Refuse a step of a grid below 0."""
-    if _check.real(value, "step") < 0:
-        raise ValueError(f"`step` must be at least 0, got {value}")
-
-
 def real_bounds(lower: float | None, upper: float | None) -> tuple[float | None, float | None]:
     """Return both bounds of numbers as floats, or neither."""
     if lower is None or upper is None:

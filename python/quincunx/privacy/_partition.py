@@ -11,7 +11,7 @@ from quincunx._docs import assembled
 from quincunx._types import Facts
 from quincunx.privacy._book import Book
 from quincunx.privacy._composition import worse
-from quincunx.privacy._filters import Account, BudgetExceeded, cost_of
+from quincunx.privacy._filters import SUMS, Account, BudgetExceeded, cost_of
 from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy._privacy_map import Shift
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, ReplaceOne
@@ -187,13 +187,10 @@ class Partition:
         raise TypeError("a partition cannot be pickled or copied: both would count to the largest block alone")
 
 
-_SUMS = ("epsilon", "delta", "failure", "pure", "cost")
-
-
 def _larger(one: Account, other: Account) -> Account:
     """Return an account that is at least each of two in every sum."""
     sums: Facts = {}
-    for name in _SUMS:
+    for name in SUMS:
         a, b = getattr(one, name), getattr(other, name)
         sums[name] = None if a is None or b is None else max(a, b)
     numerics = worse(one.numerics, other.numerics)
@@ -203,7 +200,7 @@ def _larger(one: Account, other: Account) -> Account:
 def _risen(account: Account, before: Account, after: Account) -> Account:
     """Return an account where one thing in its sums has become another."""
     sums: Facts = {}
-    for name in _SUMS:
+    for name in SUMS:
         whole, old, new = (getattr(one, name) for one in (account, before, after))
         sums[name] = None if whole is None or old is None or new is None else whole + new - old
     numerics = worse(account.numerics, after.numerics)

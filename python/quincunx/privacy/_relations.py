@@ -144,8 +144,7 @@ class DataMetric:
         _check.one_of(self.metric, "metric", METRICS)
         radius = _check.real(self.radius, "radius", positive=True)
         object.__setattr__(self, "radius", int(radius) if radius.is_integer() else radius)
-        if not isinstance(self.integers, bool):
-            raise TypeError(f"`integers` must be True or False, got {self.integers!r}")
+        object.__setattr__(self, "integers", _check.flag(self.integers, "integers"))
 
     def __repr__(self) -> str:
         whole = ", integers=True" if self.integers else ""
