@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -172,7 +172,7 @@ def audit(
     first, rest = half // 3, half - half // 3
     with reporting(progress, "audit") as report:
         source = _Source(mechanism, stacked, report, 2 * half)
-        chosen = [source.gather(data, first, reduce) for data in (x, y)]
+        chosen = [source.gather(data, first, reduce or _array) for data in (x, y)]
         estimate = partial(_estimates, draws=first, times=rest / first, delta=granted, risk=(1 - level) / 4)
         if reduce is None:
             events = [_best_cell(chosen[0], chosen[1], estimate), _best_cell(chosen[1], chosen[0], estimate)]
@@ -184,7 +184,7 @@ def audit(
                 _best_threshold(chosen[1], chosen[0], estimate, tails[1], statistic is None),
             ]
         del chosen
-        hits = [source.count(data, rest, reduce, events) for data in (x, y)]
+        hits = [source.count(data, rest, reduce or _array, events) for data in (x, y)]
     found = []
     for direction, (one, other) in enumerate(((0, 1), (1, 0))):
         counts = hits[one][direction], hits[other][direction]
@@ -275,23 +275,21 @@ class _Source:
             if self.report is not None:
                 self.report(self.done, self.total)
 
-    def gather(self, data: npt.ArrayLike, number: int, reduce: Callable[[Outputs], Floats] | None) -> Array:
-        """Return `number` outputs, or what they are reduced to."""
+    def gather(self, data: npt.ArrayLike, number: int, reduce: Callable[[Outputs], Array]) -> Array:
+        """Return what `number` outputs are reduced to."""
         parts: list[Array] = []
-        for block in self.blocks(data, number):
-            part = _array(block) if reduce is None else reduce(block)
+        for part in map(reduce, self.blocks(data, number)):
             if not parts:
                 _check.room(4 * number * (part.nbytes // len(part)), "choosing an event")
             parts.append(part)
         return np.concatenate(parts)
 
     def count(
-        self, data: npt.ArrayLike, number: int, reduce: Callable[[Outputs], Floats] | None, events: list[_Event]
+        self, data: npt.ArrayLike, number: int, reduce: Callable[[Outputs], Array], events: list[_Event]
     ) -> list[int]:
         """Return how many of `number` outputs lie in each event."""
         hits = [0] * len(events)
-        for block in self.blocks(data, number):
-            values = _array(block) if reduce is None else reduce(block)
+        for values in map(reduce, self.blocks(data, number)):
             for i, event in enumerate(events):
                 hits[i] += int(np.count_nonzero(event.contains(values)))
         return hits
@@ -340,11 +338,11 @@ def _reduction(
     return ratio
 
 
-class _Event:
+class _Event(NamedTuple):
     """A set of outputs: where a number lies at or beyond a threshold, or in a cell."""
 
-    def __init__(self, words: str, contains: Callable[[Array], npt.NDArray[np.bool_]]) -> None:
-        self.words, self.contains = words, contains
+    words: str
+    contains: Callable[[Array], npt.NDArray[np.bool_]]
 
 
 def _estimates(more: Array, less: Array, *, draws: int, times: float, delta: float, risk: float) -> Floats:
@@ -360,9 +358,8 @@ def _best_threshold(more: Floats, less: Floats, estimate: Estimate, tails: Seque
     if len(values) > THRESHOLDS:
         ends = THRESHOLDS // 10
         middle = np.linspace(ends, len(values) - ends - 1, THRESHOLDS - 2 * ends).astype(int)
-        values = values[
-            np.unique(np.concatenate([np.arange(ends), middle, np.arange(len(values) - ends, len(values))]))
-        ]
+        few = np.concatenate([np.arange(ends), middle, np.arange(len(values) - ends, len(values))])
+        values = values[np.unique(few)]
     more, less = np.sort(more), np.sort(less)
     found: list[tuple[float, float, bool]] = []
     for above in tails:

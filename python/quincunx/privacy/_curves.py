@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from quincunx import _core
 from quincunx.privacy import _rational
+from quincunx.privacy._rational import upwards
 from quincunx.privacy._relations import NoGuarantee
 
 #: The kind of a pair of laws in the core, and its parameters.
@@ -21,11 +22,6 @@ Pair = tuple[str, list[float]]
 #: Outcomes with their probabilities under P and under Q; or orders with their Renyi divergences.
 Table = tuple[tuple[Fraction, Fraction], ...]
 ULP = Fraction(1, 2**50)
-
-
-def up(value: Fraction) -> float:
-    """Return a float that is not below."""
-    return _rational.upwards(value)
 
 
 #: Every curve by its kind, for files; a class enters itself.
@@ -104,17 +100,30 @@ class Curve:
         """The largest loss; None if it is infinite."""
         return None
 
+    @property
+    def directions(self) -> tuple[bool, ...]:
+        """Whether the data set with the record is on the side of P, or of Q: both, where the curve tells them apart."""
+        return (False,) if self.symmetric else (False, True)
+
     def delta_at(self, epsilon: float) -> float:
         """Return a delta at epsilon."""
-        return max(delta_of([(self, 1)], epsilon, removed=removed) for removed in _directions([(self, 1)]))
+        found = [losses_of([(self, 1)], removed=removed) for removed in self.directions]
+        return max(1.0 if losses is None else _rational.either(self.failure, losses.delta(epsilon)) for losses in found)
 
     def epsilon_at(self, delta: float) -> float:
         """Return an epsilon at delta; infinite if there is none."""
-        return max(epsilon_of([(self, 1)], delta, removed=removed) for removed in _directions([(self, 1)]))
+        if self.failure == 1 or delta < self.failure:
+            return math.inf
+        room = _rational.downwards((Fraction(delta) - self.failure) / (1 - self.failure))
+        found = [losses_of([(self, 1)], removed=removed) for removed in self.directions]
+        try:
+            return max(math.inf if losses is None else losses.epsilon(room) for losses in found)
+        except ValueError:  # a delta that only infinite losses leave
+            return math.inf
 
     def renyi(self, order: float, *, removed: bool = False) -> float:
         """Return a bound of the Renyi divergence of an order above 1."""
-        bounds = [] if self.rho is None else [up(self.rho * Fraction(order))]
+        bounds = [] if self.rho is None else [upwards(self.rho * Fraction(order))]
         pairs = self.pairs(removed=removed)
         if pairs is not None and not self.failure:
             bounds.append(sum(_core.renyi_divergence(name, values, order) for name, values in pairs))
@@ -123,7 +132,7 @@ class Curve:
 
 def tanh_level(epsilon: Fraction) -> Fraction:
     """Return epsilon tanh(epsilon / 2), the zero-concentrated level of pure privacy, rounded upwards."""
-    number = up(epsilon)
+    number = upwards(epsilon)
     return min(Fraction(number * math.tanh(number / 2)) * (1 + ULP) + Fraction(5e-324), epsilon**2 / 2)
 
 
@@ -145,7 +154,7 @@ class Pure(Curve):
         return self.epsilon
 
     def pairs(self, *, removed: bool = False) -> list[Pair]:
-        return [("response", [up(self.epsilon)])] if self.epsilon else []
+        return [("response", [upwards(self.epsilon)])] if self.epsilon else []
 
     @property
     def concentrated(self) -> bool:  # type: ignore[override]
@@ -181,7 +190,7 @@ class Ranged(Curve):
         return self.range if self.loss is None else min(self.loss, self.range)
 
     def pairs(self, *, removed: bool = False) -> list[Pair]:
-        return [("ranged", [up(self.range)])] if self.range else []
+        return [("ranged", [upwards(self.range)])] if self.range else []
 
     def group(self, steps: Fraction | int) -> "Ranged":
         return Ranged(steps * self.range, None if self.loss is None else steps * self.loss)
@@ -191,7 +200,7 @@ class Ranged(Curve):
 
     def delta_at(self, epsilon: float) -> float:
         # (e^(R/2) - e^(x/2))^2 / (e^R - 1) = e^x expm1((R - x)/2)^2 / expm1(R), over e^R where that overflows.
-        r = up(self.range)
+        r = upwards(self.range)
         if Fraction(epsilon) >= self.pure:
             return 0.0
         rest = (r - epsilon) * (1 + 2.0**-50)
@@ -270,7 +279,7 @@ class Outcomes(Curve):
         flat: list[float] = []
         for p, q in self.table:
             one, other = (q, p) if removed else (p, q)
-            flat += [up(one), _rational.downwards(other)]
+            flat += [upwards(one), _rational.downwards(other)]
         return [("outcomes", flat)]
 
     def worst(self) -> "Outcomes":
@@ -330,7 +339,7 @@ class Approx(Curve):
         return self.known is not None
 
     def pairs(self, *, removed: bool = False) -> list[Pair]:
-        return [("response", [up(self.epsilon)])] if self.epsilon else []
+        return [("response", [upwards(self.epsilon)])] if self.epsilon else []
 
     def bounds(self, other: Curve) -> bool:
         pair = (other.epsilon, other.delta) if isinstance(other, Approx) else (other.pure, Fraction(0))
@@ -365,10 +374,10 @@ class Zcdp(Curve):
         return Zcdp(steps**2 * self.level)
 
     def delta_at(self, epsilon: float) -> float:
-        return _core.zcdp_delta(up(self.level), epsilon)
+        return _core.zcdp_delta(upwards(self.level), epsilon)
 
     def epsilon_at(self, delta: float) -> float:
-        return _core.zcdp_epsilon(up(self.level), delta) if delta else (math.inf if self.level else 0.0)
+        return _core.zcdp_epsilon(upwards(self.level), delta) if delta else (math.inf if self.level else 0.0)
 
 
 @dataclass(frozen=True)
@@ -398,7 +407,7 @@ class Renyi(Curve):
             if exact <= above[0]:
                 (a, low), (b, high) = below, above
                 chord = ((b - exact) * (a - 1) * low + (exact - a) * (b - 1) * high) / (b - a) / (exact - 1)
-                return up(min(chord, high))
+                return upwards(min(chord, high))
             below = above
         return math.inf
 
@@ -448,27 +457,24 @@ class Subsampled(Curve):
     @property
     def pure(self) -> Fraction | None:
         base = self.base.pure
-        return None if base is None else Fraction(_rational.amplified_upwards(up(base), up(self.rate)))
+        return None if base is None else Fraction(_rational.amplified_upwards(upwards(base), upwards(self.rate)))
 
     def pairs(self, *, removed: bool = False) -> list[Pair] | None:
         base, direction = self.base.pairs(removed=removed), "removed" if removed else "added"
-        return None if base is None else [(f"{direction} {name}", [up(self.rate), *values]) for name, values in base]
+        rate = upwards(self.rate)
+        return None if base is None else [(f"{direction} {name}", [rate, *values]) for name, values in base]
 
 
 def group_growth(epsilon: Fraction, steps: Fraction | int) -> Fraction:
     """Return (e^(k epsilon) - 1) / (e^epsilon - 1), rounded upwards: how the delta of one step grows for k."""
     if steps == 1 or not epsilon:
         return Fraction(steps)
-    number = up(epsilon)
+    number = upwards(epsilon)
     try:
         factor = math.expm1(steps * number) / math.expm1(number)
     except OverflowError:
         return Fraction(2**1023)
     return Fraction(factor) * (1 + Fraction(1, 2**40) * (1 + steps * Fraction(number)))
-
-
-def _directions(parts: list[tuple[Curve, int]]) -> tuple[bool, ...]:
-    return (False,) if all(curve.symmetric for curve, _ in parts) else (False, True)
 
 
 def surviving(parts: list[tuple[Curve, int]]) -> Fraction:
@@ -497,24 +503,3 @@ def losses_of(parts: list[tuple[Curve, int]], *, removed: bool = False) -> _core
         return None
     listed = [(name, list(values), count) for (name, values), count in sorted(pairs.items())]
     return _core.PrivacyLosses(listed, _rational.root_upwards(ratio))
-
-
-def delta_of(parts: list[tuple[Curve, int]], epsilon: float, *, removed: bool = False) -> float:
-    """Return a delta of parts without failures in one direction."""
-    losses = losses_of(parts, removed=removed)
-    return 1.0 if losses is None else _rational.either(1 - surviving(parts), losses.delta(epsilon))
-
-
-def epsilon_of(parts: list[tuple[Curve, int]], delta: float, *, removed: bool = False) -> float:
-    """Return an epsilon of parts in one direction; infinite if there is none."""
-    failure = 1 - surviving(parts)
-    room = _rational.downwards((Fraction(delta) - failure) / (1 - failure)) if failure < 1 else -1.0
-    if room < 0:
-        return math.inf
-    if room == 0 and any(curve.ratio for curve, _ in parts):
-        return math.inf
-    losses = losses_of(parts, removed=removed)
-    try:
-        return math.inf if losses is None else losses.epsilon(room)
-    except ValueError:
-        return math.inf

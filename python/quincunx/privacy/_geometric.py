@@ -21,7 +21,7 @@ from quincunx.privacy._law import Accuracy, Noise, WholeNoise, checked_exponent,
 from quincunx.privacy._mechanism import Mechanism, mechanism_doc
 from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
-from quincunx.privacy._release import Release, labelled, marked, with_noise
+from quincunx.privacy._release import Release, with_noise
 
 
 @lru_cache(maxsize=256)
@@ -286,13 +286,13 @@ class GeometricMechanism(Mechanism):
 
         {whole_numbers}
         """
-        numbers = _check.narrow_counts(_tables.array(x, "x"), "x", minimum=None)
-        return labelled(self._release(numbers, insecure_seed), x)
+        return self._release(_check.narrow_counts(_tables.array(x, "x"), "x", minimum=None), insecure_seed, data=x)
 
-    def _release(self, numbers: Array, insecure_seed: int | None, compact: bool = False) -> Release:
+    def _release(
+        self, numbers: Array, insecure_seed: int | None, compact: bool = False, data: object = None
+    ) -> Release:
         noisy = with_noise(self._sampler, numbers, self.noise.bounds, insecure_seed, compact)
-        guarantee, about = marked(self.guarantee, insecure_seed), {"n": self.n}
-        return Release(noisy, guarantee, noise=self.noise, about=about, _owned=True)
+        return self._published(noisy, data, insecure_seed, n=self.n)
 
     def __repr__(self) -> str:
         bounds = "" if self.lower is None and self.upper is None else f", lower={self.lower}, upper={self.upper}"

@@ -186,11 +186,8 @@ class LaplaceMechanism(Mechanism):
     ) -> None:
         level = _check.real(epsilon, "epsilon", positive=True)
         self.relation = _relations.check(relation)
-        self.lower = None if lower is None else _check.real(lower, "lower")
-        self.upper = None if upper is None else _check.real(upper, "upper")
+        self.lower, self.upper = real_bounds(lower, upper)
         self.sensitivity = None if sensitivity is None else _check.real(sensitivity, "sensitivity", positive=True)
-        if (self.lower is None) != (self.upper is None):
-            raise TypeError("`lower` and `upper` must be given together")
         if self.lower is not None and self.sensitivity is not None:
             raise TypeError("`sensitivity` must not be given beside `lower` and `upper`")
         if self.lower is not None and self.upper is not None:
@@ -200,8 +197,6 @@ class LaplaceMechanism(Mechanism):
 
     def _clip(self, level: float, lower: float, upper: float) -> None:
         """Fill in what clipped records need."""
-        if not lower < upper:
-            raise ValueError(f"`lower` must be below `upper`, got {lower} and {upper}")
         entries = PerEntry(Geometric(Fraction(1), 1), False).at(self.relation)[1]
         if not entries:
             raise ValueError(f"`relation` must have a radius of at least 1 for single records, got {self.relation}")

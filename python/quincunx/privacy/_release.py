@@ -206,16 +206,11 @@ class Release(Guaranteed):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Release):
             return NotImplemented
-        same = (self.guarantee, self.noise, self.about) == (other.guarantee, other.noise, other.about)
-        if (
-            not same
-            or self.axes_ != other.axes_
-            or self.values.dtype != other.values.dtype
-            or self.values.shape != other.values.shape
-        ):
+        about = [(one.guarantee, one.noise, one.about, one.axes_, one.values.dtype) for one in (self, other)]
+        if about[0] != about[1]:
             return False
         masks = [np.ma.getmaskarray(one.values) for one in (self, other)]
-        return bool(np.array_equal(np.asarray(self), np.asarray(other)) and np.array_equal(masks[0], masks[1]))
+        return np.array_equal(np.asarray(self), np.asarray(other)) and np.array_equal(masks[0], masks[1])
 
     def masked(self, mask: npt.NDArray[np.bool_]) -> Release:
         """Return the release without some of its cells.
@@ -389,10 +384,8 @@ class Release(Guaranteed):
             guarantee = PrivacyGuarantee.from_dict(header["guarantee"])
             axes = _tables.from_json(header.get("axes", ()), values.shape)
             facts = header["parameters"]
-            noise, about = (
-                from_json(header["mechanism"], facts, ABOUT),
-                {key: facts[key] for key in ABOUT if key in facts},
-            )
+            noise = from_json(header["mechanism"], facts, ABOUT)
+            about = {key: facts[key] for key in ABOUT if key in facts}
             return cls(values, guarantee, noise=noise, about=about, _axes=axes)
         except (OSError, TooLargeError):
             raise
@@ -444,9 +437,3 @@ def marked(guarantee: PrivacyGuarantee, insecure_seed: object) -> PrivacyGuarant
     own = object.__new__(PrivacyGuarantee)
     vars(own).update(vars(guarantee))  # with what was computed of it already
     return own
-
-
-def labelled(release: Release, data: object) -> Release:
-    """Give a release that was just made the labels of the data, where these have any."""
-    release.axes_ = _tables.fitting(_tables.axes(data), release.values.shape)
-    return release

@@ -7,7 +7,7 @@ from fractions import Fraction
 from quincunx import _check
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._composition import Part, worse
-from quincunx.privacy._curves import Approx, Curve, Pure, Subsampled, up
+from quincunx.privacy._curves import Approx, Curve, Pure, Subsampled
 from quincunx.privacy._guarantee import PrivacyGuarantee, guarantee_of
 from quincunx.privacy._privacy_map import Declared, Shift
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
@@ -216,7 +216,7 @@ def subsampled(
     if len(guarantee.parts) != 1 or guarantee.parts[0].count != 1:
         raise NoGuarantee("no rule is known for a composition on one random subset: sample anew for each release")
     part = guarantee.parts[0]
-    level = Fraction(_rational.amplified_upwards(up(part.epsilon), up(share)))
+    level = Fraction(_rational.amplified_upwards(_rational.upwards(part.epsilon), _rational.upwards(share)))
     if isinstance(relation, ReplaceOne):
         level = part.epsilon if rate is not None else min(level, part.epsilon)
         curve: Curve = Approx(level, share * part.delta) if part.delta else Pure(level)
