@@ -1,6 +1,8 @@
 """Bad input: every argument is refused with its name, and private data never cause an error or a warning."""
 
+import copy
 import math
+import pickle
 import warnings
 
 import networkx as nx
@@ -301,3 +303,30 @@ def test_a_guarantee_by_a_large_delta_alone_is_none():
     # The thesis's own bound is a delta of at least sqrt(1/2) in every case, since C is at least 1.
     with pytest.raises(ValueError, match="delta"):
         BetaBernoulli(2, 2).lipschitz_constants(10).delta_guarantee()
+
+
+@pytest.mark.parametrize("again", [lambda made: made, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+def test_arrays_of_posteriors_and_laws_are_read_only_also_in_copies(again):
+    grid = posterior.GridModel(lambda rate, y: y * np.log(rate) - rate, [1.0, 2.0, 3.0], records=range(5))
+    ball = posterior.MultivariateNormalMean(np.eye(2), 1.0, 1.0)
+    wishart = posterior.MultivariateNormalPrecision(4.0, np.eye(2), 50.0, 1.0)
+    beside = posterior.BallRegression(1, 1, 1, 1, np.eye(2))
+    dirichlet = DirichletCategorical([1, 1, 1], trim=0.05).posterior([0, 2])
+    owners = {
+        "alphas": [dirichlet],
+        "mean": [ball.posterior([[0.5, 0.0]]), wishart],
+        "precision": [ball.posterior([[0.5, 0.0]]), ball],
+        "prior_precision": [beside],
+        "scale": [wishart.posterior([[0.5, 0.0]]), wishart],
+        "parameters": [grid],
+        "records": [grid],
+        "units": [grid.posterior([1, 2])],
+        "probabilities": [grid.posterior([1, 2])],
+        "values": [dirichlet.sample(2), privacy.privatize([1, 2], epsilon=1.0)],
+        "alpha": [privacy.privatize([1, 2], epsilon=[1.0, 2.0]).noise],
+        "scales": [privacy.noise.GaussianNoise(0.5, scales=[1.0, 4.0])],
+    }
+    for name, found in owners.items():
+        for owner in map(again, found):
+            with pytest.raises(ValueError, match="read-only"):
+                getattr(owner, name)[0] = 0

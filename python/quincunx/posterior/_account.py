@@ -17,6 +17,7 @@ from quincunx.posterior._sample import PrivateSample, sample_size
 from quincunx.privacy import AddRemove, PrivacyGuarantee, ReplaceOne
 from quincunx.privacy._curves import Pure, Ranged
 from quincunx.privacy._guarantee import guarantee_of
+from quincunx.privacy._law import ReadOnly
 from quincunx.privacy._relations import Relation
 from quincunx.privacy._release import marked, seed_words
 
@@ -120,7 +121,7 @@ class Model(Protocol):
 
 
 @posterior_doc
-class Drawn:
+class Drawn(ReadOnly):
     """A posterior that draws are released from: one draw keeps what its model keeps for as many records."""
 
     model: Model

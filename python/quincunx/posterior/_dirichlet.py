@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._types import Array, Floats, Ints
+from quincunx._types import Array, Floats
 from quincunx.posterior import _account
 from quincunx.posterior._account import ONE
 from quincunx.posterior._beta import BetaBernoulli
@@ -198,12 +198,7 @@ class DirichletCategorical:
         """
         codes = np.rint(_account.records(data, 0, len(self.alphas) - 1)).astype(np.int64)
         counts = np.bincount(codes, minlength=len(self.alphas))
-        return self._posterior_of_counts(counts)
-
-    def _posterior_of_counts(self, counts: Ints) -> DirichletPosterior:
-        alphas = np.array(self.alphas) + self.temper * counts
-        alphas.flags.writeable = False
-        return DirichletPosterior(self, int(counts.sum()), alphas)
+        return DirichletPosterior(self, len(codes), np.array(self.alphas) + self.temper * counts)
 
     def _draw(self, alphas: Floats, n: int | None, size: int, words: list[int] | None) -> Floats:
         trim = self._trimmed()

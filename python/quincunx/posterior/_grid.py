@@ -19,6 +19,7 @@ from quincunx.posterior import _account
 from quincunx.posterior._account import ONE
 from quincunx.posterior._parts import posterior_doc
 from quincunx.privacy import PrivacyGuarantee, ReplaceOne, _rational
+from quincunx.privacy._law import ReadOnly
 from quincunx.privacy._relations import Relation
 
 #: Steps of the grid of log-likelihoods in the largest difference of a record, as a power of two.
@@ -108,7 +109,7 @@ class GridPosterior(_account.Drawn):
 
 @sections
 @posterior_doc
-class GridModel:
+class GridModel(ReadOnly):
     """A family of one's own, by its log-likelihood, on a finite grid of parameters; records are of a declared set.
 
     A draw is the parameter t with probability proportional to ``prior(t) exp(temper sum_i l(t, x_i))``: the exponential

@@ -11,13 +11,14 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._docs import sections
-from quincunx._types import Array, Facts, Floats
+from quincunx._types import Array, Floats
 from quincunx.posterior._bounds import query_error_bound
 from quincunx.privacy import PrivacyGuarantee
+from quincunx.privacy._law import ReadOnly
 
 
 @dataclass(frozen=True, eq=False)
-class PrivateSample:
+class PrivateSample(ReadOnly):
     """Draws from a posterior with the guarantee of all of them together.
 
     Attributes
@@ -41,11 +42,7 @@ class PrivateSample:
     def __post_init__(self) -> None:
         if not isinstance(self.values, np.ndarray):
             raise TypeError(f"`values` must be an array, got {type(self.values).__name__}")
-        self.values.flags.writeable = False
-
-    def __setstate__(self, state: Facts) -> None:
-        self.__dict__.update(state)
-        self.values.flags.writeable = False
+        super().__post_init__()
 
     def __len__(self) -> int:
         return len(self.values)

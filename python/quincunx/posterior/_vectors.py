@@ -20,6 +20,7 @@ from quincunx.posterior._account import ONE
 from quincunx.posterior._parts import posterior_doc
 from quincunx.posterior._sample import PrivateSample, sample_size
 from quincunx.privacy import AddRemove, PrivacyGuarantee, ReplaceOne
+from quincunx.privacy._law import ReadOnly
 from quincunx.privacy._relations import Relation
 from quincunx.privacy._release import marked, seed_words
 
@@ -31,7 +32,7 @@ ROUNDED = 1 + 2.0**-40
 
 
 @sections
-class _VectorModel:
+class _VectorModel(ReadOnly):
     """What the vector models share: the guarantee is the range, for every n."""
 
     temper: float
@@ -134,10 +135,7 @@ def _ball_posterior(
     values = np.maximum(values, len(values) * np.finfo(float).eps * float(values.max()))
     values = np.maximum(values, np.finfo(float).tiny ** 0.5)
     rotated = (vectors.T @ target) / values
-    mean = vectors @ rotated
-    for array in (mean, precision):
-        array.flags.writeable = False
-    return BallPosterior(model, n, mean, precision, (values, vectors, rotated))
+    return BallPosterior(model, n, vectors @ rotated, precision, (values, vectors, rotated))
 
 
 def _positive_definite(matrix: object, name: str) -> Floats:
@@ -149,9 +147,7 @@ def _positive_definite(matrix: object, name: str) -> Floats:
     least = float(np.linalg.eigvalsh(array)[0])
     if not least > 0:
         raise ValueError(f"`{name}` must be positive definite, got a least eigenvalue of {least}")
-    copy = (array + array.T) / 2
-    copy.flags.writeable = False
-    return copy
+    return np.asarray((array + array.T) / 2)
 
 
 @posterior_doc
@@ -198,6 +194,7 @@ class MultivariateNormalMean(_VectorModel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "precision", _positive_definite(self.precision, "precision"))
         _account.set_positive(self, "radius", "data_bound", "temper")
+        super().__post_init__()
 
     def _radius(self) -> float:
         return self.radius
@@ -279,6 +276,7 @@ class BallRegression(_VectorModel):
         else:
             precision = _positive_definite(self.prior_precision, "prior_precision")
         object.__setattr__(self, "prior_precision", precision)
+        super().__post_init__()
 
     def _radius(self) -> float:
         return self.W
@@ -489,8 +487,8 @@ class MultivariateNormalPrecision(_VectorModel):
         mean = np.zeros(d) if self.mean is None else _check.reals(self.mean, "mean").copy()
         if mean.shape != (d,):
             raise ValueError(f"`mean` must have shape ({d},), got {mean.shape}")
-        mean.flags.writeable = False
         object.__setattr__(self, "mean", mean)
+        super().__post_init__()
 
     def _range(self, relation: Relation) -> float:
         if isinstance(relation, AddRemove):

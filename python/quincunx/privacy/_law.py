@@ -97,8 +97,21 @@ law_doc = assembled(
 )
 
 
+class ReadOnly:
+    """Whose arrays stay as they are, also in a copy: NumPy makes those that it unpickles writeable."""
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+    def __setstate__(self, state: Facts) -> None:
+        vars(self).update(state)
+        ReadOnly.__post_init__(self)
+
+
 @law_doc
-class Noise:
+class Noise(ReadOnly):
     """The law of a released value given the private one; equal to another of the same kind and fields."""
 
     #: The name of the mechanism, as files and releases have it.

@@ -17,7 +17,7 @@ from quincunx._types import Array, DataFrame, Facts, Floats, Index
 from quincunx.errors import TooLargeError
 from quincunx.privacy import _formats
 from quincunx.privacy._guarantee import PrivacyGuarantee
-from quincunx.privacy._law import Noise, from_json, to_json
+from quincunx.privacy._law import Noise, ReadOnly, from_json, to_json
 
 #: What a release says of its guarantee beside its noise.
 ABOUT = ("n", "record_bound", "sensitivity", "monotonic")
@@ -42,7 +42,7 @@ class Guaranteed:
 
 
 @sections
-class Release(Guaranteed):
+class Release(Guaranteed, ReadOnly):
     """Noisy values, the mechanism that made them, and what they guarantee.
 
     A release is used as an array (``np.asarray(release)``) wherever one is expected. A part of it, ``release[rows]``,
@@ -122,8 +122,7 @@ class Release(Guaranteed):
         self.axes_: Axes = _tables.fitting(_axes, array.shape)
 
     def __setstate__(self, state: Facts) -> None:
-        self.__dict__.update({"axes_": ()} | state)
-        self.values.flags.writeable = False
+        super().__setstate__({"axes_": ()} | state)
 
     @property
     def index(self) -> tuple[Hashable, ...] | None:
