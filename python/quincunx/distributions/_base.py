@@ -105,6 +105,18 @@ _shared = assembled(
         -------
         float or ndarray of float64, shape (...)
     """,
+    not_a_probability="""
+        Raises
+        ------
+        ValueError
+            If a probability is outside [0, 1] or not a number.
+    """,
+    not_a_logarithm="""
+        Raises
+        ------
+        ValueError
+            If a logarithm is positive or not a number.
+    """,
     shaped="""
         Returns
         -------
@@ -333,10 +345,7 @@ class Distribution:
             Whole numbers, a quantile beyond ``2**53`` in size as that, or the ends of the support (which may be
             infinite) at 0 and 1.
 
-        Raises
-        ------
-        ValueError
-            If a probability is outside [0, 1] or not a number.
+        {not_a_probability}
 
         Notes
         -----
@@ -357,10 +366,7 @@ class Distribution:
             Whole numbers, a quantile beyond ``2**53`` in size as that, or the ends of the support (which may be
             infinite) at 1 and 0.
 
-        Raises
-        ------
-        ValueError
-            If a probability is outside [0, 1] or not a number.
+        {not_a_probability}
 
         Examples
         --------
@@ -376,10 +382,7 @@ class Distribution:
         {logarithms}
             Whole numbers, clipped as those of `icdf`, or the ends of the support at minus infinity and 0.
 
-        Raises
-        ------
-        ValueError
-            If a logarithm is positive or not a number.
+        {not_a_logarithm}
 
         Notes
         -----
@@ -400,10 +403,7 @@ class Distribution:
         {logarithms}
             Whole numbers, clipped as those of `iccdf`, or the ends of the support at 0 and minus infinity.
 
-        Raises
-        ------
-        ValueError
-            If a logarithm is positive or not a number.
+        {not_a_logarithm}
 
         Examples
         --------

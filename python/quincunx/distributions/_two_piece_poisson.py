@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar, Literal, overload
 
 import numpy as np
@@ -115,7 +116,7 @@ class TwoPiecePoisson(Distribution):
         (-3.098612288668, -0.5)
         """
         columns, _, shape = self._spread(None)
-        out = np.empty((int(np.prod(shape, dtype=np.int64)), 2))
+        out = np.empty((math.prod(shape), 2))
         if out.size:
             _core.two_piece_poisson_log_marginals(columns, out, _core.available_threads())
         value: Floats = out[:, 0].reshape(shape) if shape else float(out[0, 0])

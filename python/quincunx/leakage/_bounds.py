@@ -133,15 +133,13 @@ def powers(level: float, distance: Floats) -> Floats:
         here: Floats = (distance == 0).astype(np.float64)
         return here
     # A negative distance stands for none.
-    found: Floats = np.where(distance >= 0, np.maximum(np.exp(-level * np.maximum(distance, 0)), LEAST), 0.0)
-    return found
+    return np.where(distance >= 0, np.maximum(np.exp(-level * np.maximum(distance, 0)), LEAST), 0.0)
 
 
 def sphere_sums(graph: Graph, level: float) -> Floats:
     """Return r_a for all vertices."""
     sizes = sphere_sizes(graph)
-    sums: Floats = sizes @ powers(level, np.arange(sizes.shape[1], dtype=np.float64))
-    return sums
+    return sizes @ powers(level, np.arange(sizes.shape[1], dtype=np.float64))
 
 
 def _smallest_sphere_sums(graph: Graph, level: float) -> Floats:
@@ -150,8 +148,7 @@ def _smallest_sphere_sums(graph: Graph, level: float) -> Floats:
     q = powers(level, np.arange(1, sizes.shape[1] + 1, dtype=np.float64))
     smallest = np.where(sizes > 0, sizes, np.iinfo(np.int64).max).min(axis=1, initial=np.iinfo(np.int64).max)
     smallest = np.where((sizes > 0).any(axis=1), smallest, 0)
-    sums: Floats = 1 + smallest * ((sizes > 0) @ q)
-    return sums
+    return 1 + smallest * ((sizes > 0) @ q)
 
 
 def kernel_quotient(graph: Graph, orbits: IntArray, level: float) -> tuple[Floats, Floats]:

@@ -219,8 +219,7 @@ def _certain(outputs: Ints, count: int) -> Floats:
 
 
 def _by_distance(values: Floats, length: int, alphabet_size: int) -> Floats:
-    found: Floats = values[hamming_distances(length, alphabet_size)]
-    return found
+    return values[hamming_distances(length, alphabet_size)]
 
 
 def _hamming_kernel(best: float, level: float, length: int, alphabet_size: int) -> Floats:
@@ -273,8 +272,7 @@ def _solved(matrix: Floats, right: Floats) -> Floats | None:
     if not residual <= _RESIDUAL * max(1.0, float(np.abs(right).max())) or not found.min() >= -_NEGATIVE:
         return None
     # Of less than this a product with `LEAST` would lose its digits.
-    values: Floats = np.where(found < LEAST, 0.0, found)
-    return values
+    return np.where(found < LEAST, 0.0, found)
 
 
 def _weighting(graph: Graph, level: float, weights: Floats, uniform: bool, end: Deadline) -> OptimalMechanism | None:

@@ -50,8 +50,8 @@ def bounded(epsilon: float, length: float, relation: Relation) -> PrivacyGuarant
     return guarantee_of(Pure(loss) if 2 * loss <= whole else Ranged(whole, loss), relation)
 
 
-def public(n: int, relation: Relation) -> int | None:
-    """Return the number of records where it is public, None where it is not."""
+def public(n: int | None, relation: Relation) -> int | None:
+    """Return the number of records where it is given and public, else None."""
     return n if isinstance(relation, ReplaceOne) else None
 
 

@@ -90,14 +90,10 @@ class AdaptiveMarginals(MarginalSelection):
     delta : float
         In (0, 1). The noise is discrete Gaussian and the account zero-concentrated, of the largest level that is
         (epsilon, delta)-private; it is spent adaptively, as a privacy filter allows.
-    domain : mapping of column to int or sequence
-        What each column may hold, declared and never inferred from data: a number k for the codes 0..k-1, or labels.
-        Numbers are binned before, at edges that are chosen without looking at the data.
+    {declared}
     workload : iterable of collections of columns, optional
         The marginals that matter: they and those within them are candidates. By default all pairs.
-    relation : ReplaceOne or AddRemove
-        Who is protected. With `ReplaceOne` the number of records is public, and used; with `AddRemove` it is known by
-        the noisy tables alone.
+    {protected}
     max_cells : int
         Cells that the tables of the law may have together, when all of the privacy loss is spent; before, the same
         share of them. Time of a fit and memory grow with it. Categories that are one group have one cell here; of all

@@ -400,10 +400,9 @@ _hockey_stick_doc = assembled(
 def beta_hockey_stick(epsilon: float, a: float, b: float, n: int, *, temper: float = 1.0) -> float:
     """Return the exact delta of one sample from an untrimmed Beta posterior of n bits.
 
-    Between the posteriors of k and of k + 1 ones, ``p0 = Beta(a + k, b + n - k)`` and ``p1 = Beta(a + k + 1,
-    b + n - k - 1)``, the log density ratio grows with the parameter, so that both hockey-stick divergences are
-    differences of
-    two incomplete beta functions; delta is the largest over k and both directions.
+    Between the posteriors of k and of k + 1 ones, ``p0 = Beta(a + k, b + n - k)`` and ``p1 = Beta(a + k + 1, b + n - k
+    - 1)``, the log density ratio grows with the parameter, so that both hockey-stick divergences are differences of two
+    incomplete beta functions; delta is the largest over k and both directions.
 
     {level}
     a, b : float
@@ -458,8 +457,8 @@ def gamma_hockey_stick(epsilon: float, shape: float, rate: float, n: int, *, dat
     """Return the exact delta of one sample from an untrimmed Gamma posterior of n records of an exponential law.
 
     The posterior is ``Gamma(shape + n, rate + sum x)``. Replacing a record of [0, data_bound] changes the rate by at
-    most
-    `data_bound`, relatively most where the sum of the others is 0; the divergences grow with the ratio of the rates.
+    most `data_bound`, relatively most where the sum of the others is 0; the divergences grow with the ratio of the
+    rates.
 
     {level}
     shape, rate : float

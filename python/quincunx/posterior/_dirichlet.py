@@ -158,9 +158,7 @@ class DirichletCategorical:
             margin = 2 * depth * max(model._margin(most) for model in self._split_models())
             return _account.ranged(_account.upwards(sides * depth * per_split, margin), about)
         whole = sides * self.temper * _account.log_odds(self._trimmed(), len(self.alphas))
-        return _account.ranged(
-            _account.upwards(whole, self._excess(_account.public(count, about) if count is not None else None)), about
-        )
+        return _account.ranged(_account.upwards(whole, self._excess(_account.public(count, about))), about)
 
     def _splits(self) -> list[tuple[range, range]]:
         """Return the splits of a balanced tree: which categories go left and right."""
@@ -202,23 +200,21 @@ class DirichletCategorical:
 
     def _draw(self, alphas: Floats, n: int | None, size: int, words: list[int] | None) -> Floats:
         trim = self._trimmed()
+        if len(alphas) > 2 and self.prior == "dirichlet":
+            flat = _core.trimmed_dirichlet(alphas, trim, self._resolution(n), size, words)
+            return flat.reshape(size, len(alphas))
+        grid = BetaBernoulli(1, 1, trim)._grid()
         if len(alphas) == 2:
-            ones = self._binary()._grid().draw(alphas[1], alphas[0], size, words)
+            ones = grid.draw(alphas[1], alphas[0], size, words)
             return np.stack((1 - ones, ones), axis=1)
-        if self.prior == "beta_tree":
-            values = np.ones((size, len(alphas)))
-            for place, (left, right) in enumerate(self._splits()):
-                a, b = alphas[left.start : left.stop].sum(), alphas[right.start : right.stop].sum()
-                key = None if words is None else [words[0] ^ (place + 1), words[1]]
-                share = self._binary_grid().draw(a, b, size, key)
-                values[:, left.start : left.stop] *= share[:, None]
-                values[:, right.start : right.stop] *= 1 - share[:, None]
-            return values
-        flat = _core.trimmed_dirichlet(alphas, trim, self._resolution(n), size, words)
-        return flat.reshape(size, len(alphas))
-
-    def _binary_grid(self) -> _core.ParameterGrid:
-        return BetaBernoulli(1, 1, self._trimmed())._grid()
+        values = np.ones((size, len(alphas)))
+        for place, (left, right) in enumerate(self._splits()):
+            a, b = alphas[left.start : left.stop].sum(), alphas[right.start : right.stop].sum()
+            key = None if words is None else [words[0] ^ (place + 1), words[1]]
+            share = grid.draw(a, b, size, key)
+            values[:, left.start : left.stop] *= share[:, None]
+            values[:, right.start : right.stop] *= 1 - share[:, None]
+        return values
 
     def calibrate(self, epsilon: float, *, knob: str | None = None) -> DirichletCategorical:
         """Return the model changed so that one draw spends at most epsilon, for every n up to 2**20.

@@ -333,10 +333,9 @@ class PosteriorSampleRegressor(Deferred, sklearn=("RegressorMixin", "BaseEstimat
 
     Notes
     -----
-    There is no intercept: add a constant column. The draw is exact up to rounding, by rejection: its *time* depends
-    on the
-    data, and must not be shown to an attacker. Rows and responses beyond their bounds are clipped, those that are not
-    finite become 0, record by record, without a warning. Responses that are not finite are refused.
+    There is no intercept: add a constant column. The draw is exact up to rounding, by rejection: its *time* depends on
+    the data, and must not be shown to an attacker. Rows and responses beyond their bounds are clipped, those that are
+    not finite become 0, record by record, without a warning. Responses that are not finite are refused.
 
     Examples
     --------

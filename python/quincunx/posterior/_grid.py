@@ -114,9 +114,8 @@ class GridModel(ReadOnly):
 
     A draw is the parameter t with probability proportional to ``prior(t) exp(temper sum_i l(t, x_i))``: the exponential
     mechanism with the log-likelihood as its score. All that the account needs is looked at beforehand, without data:
-    one record in the place of another changes the logarithm of a probability by
-    ``temper (l(t, x') - l(t, x))`` and a constant, and the largest range of these differences over the grid, of all
-    pairs of records, is epsilon.
+    one record in the place of another changes the logarithm of a probability by ``temper (l(t, x') - l(t, x))`` and a
+    constant, and the largest range of these differences over the grid, of all pairs of records, is epsilon.
 
     Parameters
     ----------

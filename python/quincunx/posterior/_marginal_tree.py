@@ -66,15 +66,11 @@ class MarginalTree(MarginalSelection):
     delta : float
         In [0, 1). With 0 the guarantee is pure and the noise two-sided geometric; else the noise is discrete Gaussian
         and the account zero-concentrated, of the largest level that is (epsilon, delta)-private.
-    domain : mapping of column to int or sequence
-        What each column may hold, declared and never inferred from data: a number k for the codes 0..k-1, or labels.
-        Numbers are binned before, at edges that are chosen without looking at the data.
+    {declared}
     workload : iterable of collections of columns, optional
         The marginals that matter. Only pairs within one of them are edges, their scores multiplied by the number of
         marginals they lie in; the tree may then be a forest. By default all pairs, alike.
-    relation : ReplaceOne or AddRemove
-        Who is protected. With `ReplaceOne` the number of records is public, and used; with `AddRemove` it is known by
-        the noisy tables alone.
+    {protected}
 
     Attributes
     ----------

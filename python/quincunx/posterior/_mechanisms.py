@@ -80,9 +80,9 @@ def automatic(net: Structure, epsilon: float, relation: Relation) -> str:
     best = min(names, key=spread)
     if net.is_binary:
         return best
-    # A draw of a trimmed posterior errs by the pull of its trimming, w per probability, whatever n; noise of
-    # deviation s in a
-    # cell of a table of n records by s / n: with a reference of 100 records per cell they meet at w = s / (100 cells).
+    # A draw of a trimmed posterior errs by the pull of its trimming, w per probability, whatever n; noise of deviation
+    # s in a cell of a table of n records by s / n: with a reference of 100 records per cell they meet at w = s / (100
+    # cells).
     sides = 2 if isinstance(relation, ReplaceOne) else 1
     share = epsilon * 2 / sides / len(net.nodes)
     pull = max(_account.trim_for(share, net._sizes[node]) * net._sizes[node] for node in net.nodes)

@@ -309,24 +309,14 @@ class PrivateBayesNet:
     def query(self, nodes: Iterable[Hashable], given: ByLabel[Hashable] | None = None) -> Floats:
         """Return the joint law of some nodes given others, by the fitted probabilities.
 
-        Parameters
-        ----------
-        nodes : iterable
-            Nodes of the graph, the axes of the result.
-        given : mapping, optional
-            Of node to a declared category.
+        {query}
 
         Returns
         -------
         ndarray of float64, shape (categories of each node,)
             Its sum is 1.
 
-        Raises
-        ------
-        ValueError
-            If a node is not of the graph, is asked for twice or asked for and given, or a category is not declared.
-        TooLargeError
-            If a table on the way needs more memory than is available.
+        {no_query}
 
         Notes
         -----
@@ -566,8 +556,6 @@ class PrivateBayesNet:
         ax : matplotlib.axes.Axes, optional
             Where to draw.
 
-        Returns
-        -------
-        matplotlib.axes.Axes
+        {axes}
         """
         return self.net.draw(ax)

@@ -117,30 +117,19 @@ class NetworkPosterior(Generic[F]):
         """
         self.fitted.net.family(node)
         level = _check.open_probability(probability, "probability")
-        found: Floats = np.quantile(self.cpds[node], [(1 - level) / 2, (1 + level) / 2], axis=0)
-        return found
+        return np.quantile(self.cpds[node], [(1 - level) / 2, (1 + level) / 2], axis=0)
 
     def query(self, nodes: Iterable[Hashable], given: ByLabel[Hashable] | None = None) -> Floats:
         """Return the joint law of some nodes given others, for each draw, without approximation.
 
-        Parameters
-        ----------
-        nodes : iterable
-            Nodes of the graph, the axes of the result.
-        given : mapping, optional
-            Of node to a declared category.
+        {query}
 
         Returns
         -------
         ndarray of float64, shape (n_draws, categories of each node)
             Sums over all axes but the first are 1.
 
-        Raises
-        ------
-        ValueError
-            If a node is not of the graph, is asked for twice or asked for and given, or a category is not declared.
-        TooLargeError
-            If a table on the way needs more memory than is available.
+        {no_query}
 
         Notes
         -----

@@ -47,6 +47,32 @@ posterior_doc = assembled(
     node : object
         Of the graph.
     """,
+    query="""
+    Parameters
+    ----------
+    nodes : iterable
+        Nodes of the graph, the axes of the result.
+    given : mapping, optional
+        Of node to a declared category.
+    """,
+    no_query="""
+    Raises
+    ------
+    ValueError
+        If a node is not of the graph, is asked for twice or asked for and given, or a category is not declared.
+    TooLargeError
+        If a table on the way needs more memory than is available.
+    """,
+    declared="""
+    domain : mapping of column to int or sequence
+        What each column may hold, declared and never inferred from data: a number k for the codes 0..k-1, or labels.
+        Numbers are binned before, at edges that are chosen without looking at the data.
+    """,
+    protected="""
+    relation : ReplaceOne or AddRemove
+        Who is protected. With `ReplaceOne` the number of records is public, and used; with `AddRemove` it is known by
+        the noisy tables alone.
+    """,
     draws="""
     Parameters
     ----------

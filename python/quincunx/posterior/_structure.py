@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from quincunx import _check, _core
+from quincunx import _check, _core, _optional
 from quincunx._categories import Categories, CategoriesLike
 from quincunx._summary import Summary
 from quincunx._types import Array, Axes, ByLabel, NetworkX
@@ -409,9 +409,7 @@ class Structure:
         -------
         networkx.DiGraph
         """
-        from quincunx._optional import require
-
-        graph = require("networkx", "graph").DiGraph()
+        graph = _optional.require("networkx", "graph").DiGraph()
         graph.add_nodes_from((node, {"categories": declared}) for node, declared in self.categories.items())
         graph.add_edges_from((parent, node) for node in self.nodes for parent in self.parents[node])
         return graph
@@ -424,12 +422,8 @@ class Structure:
         ax : matplotlib axes, optional
             Where; new ones if not given.
 
-        Returns
-        -------
-        matplotlib axes
+        {axes}
         """
-        from quincunx import _optional
-
         networkx = _optional.require("networkx", "graph")
         ax = _optional.axes(ax)
         graph = self.to_networkx()

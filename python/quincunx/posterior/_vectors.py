@@ -247,9 +247,8 @@ class BallRegression(_VectorModel):
 
     Notes
     -----
-    Replacing a record costs at most ``tau r / sigma2`` with ``r = 4 X Y W`` if ``X W <= Y``, else ``(Y + X W)**2``;
-    the bound
-    is attained in the limit of many records. Adding one costs half.
+    Replacing a record costs at most ``tau r / sigma2`` with ``r = 4 X Y W`` if ``X W <= Y``, else ``(Y + X W)**2``; the
+    bound is attained in the limit of many records. Adding one costs half.
 
     Examples
     --------
@@ -457,11 +456,10 @@ class MultivariateNormalPrecision(_VectorModel):
 
     Notes
     -----
-    Replacing x by y changes the log-likelihood by a linear function of A with the matrix
-    ``((x - mean)(x - mean)' - (y - mean)(y - mean)') / 2``, so it costs at most ``tau radius`` times the Frobenius
-    norm of
-    the difference of the two squares: at most ``sqrt(2) tau radius (D + norm(mean))**2``. Adding a record has no finite
-    range: ``ln det A`` is unbounded below.
+    Replacing x by y changes the log-likelihood by a linear function of A with the matrix ``((x - mean)(x - mean)' - (y
+    - mean)(y - mean)') / 2``, so it costs at most ``tau radius`` times the Frobenius norm of the difference of the two
+    squares: at most ``sqrt(2) tau radius (D + norm(mean))**2``. Adding a record has no finite range: ``ln det A`` is
+    unbounded below.
 
     Examples
     --------

@@ -108,8 +108,7 @@ class ExponentialMechanism(Mechanism):
     """A choice i from a finite set with ``P(i)`` proportional to ``exp(epsilon score(i) / (2 sensitivity))``.
 
     Scores are rounded to a grid of about ``2**-30`` of the sensitivity, which is widened by one step; the choice is
-    made
-    by comparing random bits with shares that are enclosed between integers, so its law is exact.
+    made by comparing random bits with shares that are enclosed between integers, so its law is exact.
 
     Parameters
     ----------
@@ -134,10 +133,9 @@ class ExponentialMechanism(Mechanism):
 
     Notes
     -----
-    About 10 ns per element of the set and 0.3 us per choice, whatever the scores are. With weight
-    ``exp(epsilon score / (2 sensitivity))`` the chosen score lies more than
-    ``(2 sensitivity / epsilon) (log(k / s) + t)`` below the best with probability at most ``exp(-t)``, for a set of k
-    elements of which s are best: `utility_bound`.
+    About 10 ns per element of the set and 0.3 us per choice, whatever the scores are. With weight ``exp(epsilon score /
+    (2 sensitivity))`` the chosen score lies more than ``(2 sensitivity / epsilon) (log(k / s) + t)`` below the best
+    with probability at most ``exp(-t)``, for a set of k elements of which s are best: `utility_bound`.
 
     References
     ----------

@@ -441,9 +441,8 @@ class PrivacyGuarantee(Composition):
         PrivacyGuarantee
             A part that is proved at every distance takes its curve there. A part that was stated at the radius keeps
             its figures for shorter distances, and for longer ones takes the rule of its kind for as many steps as are
-            needed: k epsilon; for Gaussian noise k u; for a zero-concentrated level ``k**2 rho``; for a delta
-            ``(exp(k epsilon) - 1) / (exp(epsilon) - 1)`` times it. Deltas are kept otherwise, and epsilons computed
-            anew.
+            needed: k epsilon; for Gaussian noise k u; for a zero-concentrated level ``k**2 rho``; for a delta ``(exp(k
+            epsilon) - 1) / (exp(epsilon) - 1)`` times it. Deltas are kept otherwise, and epsilons computed anew.
 
         Raises
         ------

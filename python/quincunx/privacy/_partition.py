@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import reduce
 from typing import NoReturn
 
@@ -189,19 +189,18 @@ class Partition:
 
 def _larger(one: Account, other: Account) -> Account:
     """Return an account that is at least each of two in every sum."""
-    sums: Facts = {}
-    for name in SUMS:
-        a, b = getattr(one, name), getattr(other, name)
-        sums[name] = None if a is None or b is None else max(a, b)
     numerics = worse(one.numerics, other.numerics)
-    return Account(max(one.spends, other.spends), numerics=numerics, **sums)
+    return Account(max(one.spends, other.spends), numerics=numerics, **_sums(max, one, other))
 
 
 def _risen(account: Account, before: Account, after: Account) -> Account:
     """Return an account where one thing in its sums has become another."""
-    sums: Facts = {}
-    for name in SUMS:
-        whole, old, new = (getattr(one, name) for one in (account, before, after))
-        sums[name] = None if whole is None or old is None or new is None else whole + new - old
     numerics = worse(account.numerics, after.numerics)
+    sums = _sums(lambda whole, old, new: whole + new - old, account, before, after)
     return Account(account.spends + 1, numerics=numerics, **sums)
+
+
+def _sums(rule: Callable[..., int], *accounts: Account) -> Facts:
+    """Return what a rule makes of each sum of accounts; what is unknown in one of them stays so."""
+    found = {name: [getattr(account, name) for account in accounts] for name in SUMS}
+    return {name: None if None in parts else rule(*parts) for name, parts in found.items()}
