@@ -36,31 +36,34 @@ def table(value: object, name: str) -> Floats:
 
 def stochastic(value: object, atol: float, normalize: bool) -> Floats:
     """Return a channel's matrix as a read-only copy, or raise naming the first wrong entry or row."""
-    matrix = table(value, "matrix")
+    matrix = np.array(table(value, "matrix"), order="C")
     if normalize:
-        matrix = np.array(matrix)
-        tiny = (matrix < 0) & (matrix >= -atol)
-        matrix[tiny] = 0.0
+        matrix[(matrix < 0) & (matrix >= -atol)] = 0.0
         sums = matrix.sum(axis=1, keepdims=True)
         positive = (sums > 0) & np.isfinite(sums)
         np.divide(matrix, sums, out=matrix, where=positive)
-    else:
-        matrix = np.array(matrix, order="C")
     _core.check_channel(matrix, atol)
     matrix.setflags(write=False)
     return matrix
 
 
 def fraction(value: object, name: str, place: str) -> Fraction:
-    """Return an exact number: an int, a Fraction or a string such as ``"1/3"``; a float is not one."""
+    """Return an exact number of at least 0: an int, a Fraction or a string such as ``"1/3"``; a float is not one."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, Fraction, str, np.integer)):
         raise TypeError(f"`{name}` must hold ints, Fractions or strings, got {type(value).__name__} {place}")
     try:
-        return _check.rational(value, name)
+        number = _check.rational(value, name)
     except ValueError:
         raise ValueError(
             f"`{name}` must hold ints, Fractions or strings such as '1/3', got {value!r:.60} {place}"
         ) from None
+    if number < 0:
+        raise _negative(number, name, place)
+    return number
+
+
+def _negative(entry: object, name: str, place: str) -> ValueError:
+    return ValueError(f"`{name}` must be made of finite entries of at least 0, got {entry} {place}")
 
 
 def stochastic_exact(value: object) -> Exact:
@@ -79,11 +82,6 @@ def stochastic_exact(value: object) -> Exact:
     if len({len(row) for row in rows}) > 1:
         raise ValueError("`matrix` must have rows of one length")
     for x, row in enumerate(rows):
-        for y, entry in enumerate(row):
-            if entry < 0:
-                raise ValueError(
-                    f"`matrix` must be made of finite entries of at least 0, got {entry} at row {x}, column {y}"
-                )
         if sum(row) != 1:
             raise ValueError(f"`matrix` must be made of rows that sum to 1, got the sum {sum(row)} in row {x}")
     return rows
@@ -105,7 +103,7 @@ def distribution(value: object, name: str) -> Floats:
     bad = ~((values >= 0) & np.isfinite(values))
     if bad.any():
         x = int(np.argmax(bad))
-        raise ValueError(f"`{name}` must be made of finite entries of at least 0, got {values[x]} at index {x}")
+        raise _negative(values[x], name, f"at index {x}")
     total = math.fsum(values)
     if not abs(total - 1) <= _PRIOR_ATOL:
         raise ValueError(f"`{name}` must sum to 1, got the sum {total}")
@@ -140,9 +138,6 @@ def prior_exact(value: object, n: int) -> tuple[Fraction, ...]:
     fractions = tuple(fraction(p, "prior", f"at index {x}") for x, p in enumerate(value))  # type: ignore[arg-type, var-annotated]
     if len(fractions) != n:
         raise ValueError(f"`prior` must have shape ({n},), got ({len(fractions)},)")
-    for x, p in enumerate(fractions):
-        if p < 0:
-            raise ValueError(f"`prior` must be made of finite entries of at least 0, got {p} at index {x}")
     if sum(fractions) != 1:
         raise ValueError(f"`prior` must sum to 1, got the sum {sum(fractions)}")
     return fractions
@@ -156,9 +151,7 @@ def gain(value: object, n: int) -> Floats:
     bad = ~((values >= 0) & np.isfinite(values))
     if bad.any():
         w, x = (int(i) for i in np.unravel_index(int(np.argmax(bad)), values.shape))
-        raise ValueError(
-            f"`gain` must be made of finite entries of at least 0, got {values[w, x]} at row {w}, column {x}"
-        )
+        raise _negative(values[w, x], "gain", f"at row {w}, column {x}")
     return values
 
 

@@ -253,12 +253,9 @@ def _kernel(graph: Graph, level: float) -> Floats:
     return powers(level, distances(graph).astype(np.float64))
 
 
-def _colors(weights: Floats) -> Ints:
-    return np.unique(weights, return_inverse=True)[1].reshape(-1).astype(np.int64)
-
-
 def _group(graph: Graph, weights: Floats, uniform: bool, end: Deadline) -> AutomorphismGroup:
-    return automorphism_group(graph, None if uniform else _colors(weights), time_limit=end.left())
+    colors = None if uniform else np.unique(weights, return_inverse=True)[1].astype(np.int64)
+    return automorphism_group(graph, colors, time_limit=end.left())
 
 
 def _solved(matrix: Floats, right: Floats) -> Floats | None:

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._types import Facts, Floats
+from quincunx._types import Floats
 from quincunx.privacy import _rational
 from quincunx.privacy._categorical import WORD, categorical_doc, entries, guarantee_of_swap, level_of, shares_of
 from quincunx.privacy._curves import Pure
 from quincunx.privacy._guarantee import PrivacyGuarantee, guarantee_of
-from quincunx.privacy._law import Noise, law_doc
+from quincunx.privacy._law import law_doc
 from quincunx.privacy._privacy_map import PerEntry
 from quincunx.privacy._relations import Relation, ReplaceOne
 from quincunx.privacy._release import Release, marked, seed_words
@@ -70,10 +70,6 @@ class MemoizedUnaryEncodingNoise(UnaryEncodingNoise):
         if not self.flip < min(self.one, self.zero, 1 - self.one, 1 - self.zero):
             found = tuple(map(float, (self.flip, self.one, self.zero)))
             raise ValueError(f"`flip` must be below `one`, `zero` and what these leave of 1, got {found}")
-
-    @classmethod
-    def _of_facts(cls, facts: Facts) -> Noise:
-        return cls(**{name: facts[name] for name in cls._names()})
 
     @cached_property
     def permanent(self) -> UnaryEncodingNoise:

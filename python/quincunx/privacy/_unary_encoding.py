@@ -63,8 +63,7 @@ class UnaryEncodingNoise(CategoricalNoise):
     @classmethod
     def _of_facts(cls, facts: Facts) -> Noise:
         """Return the law of such fields, or of the names that earlier files have."""
-        one, zero = (facts[name] if name in facts else facts[f"{name}_probability"] for name in ("one", "zero"))
-        return cls(facts["categories"], one, zero)
+        return super()._of_facts({name.removesuffix("_probability"): fact for name, fact in facts.items()})
 
     @property
     def one_probability(self) -> float:
