@@ -20,7 +20,7 @@ from quincunx.privacy._guarantee import PrivacyGuarantee, guarantee_of
 from quincunx.privacy._law import CategoricalNoise
 from quincunx.privacy._mechanism import RELEASE, Mechanism
 from quincunx.privacy._privacy_map import PerEntry
-from quincunx.privacy._relations import Relation, ReplaceOne
+from quincunx.privacy._relations import Relation
 from quincunx.privacy._release import Release
 
 #: Probabilities are multiples of one in so many: samplers compare them with a random word.
@@ -132,12 +132,6 @@ def shares_of(declared: Categories, shares: npt.ArrayLike, users: int) -> tuple[
     return known, number
 
 
-def shown_relation(mechanism: Mechanism) -> str:
-    """Return the relation as an argument, where it is not the usual one."""
-    relation = mechanism.guarantee.relation
-    return "" if relation == ReplaceOne() else f", relation={relation}"
-
-
 class CategoricalMechanism(Mechanism):
     """A mechanism of declared categories, which are released by their labels where they have any."""
 
@@ -164,4 +158,4 @@ class CategoricalMechanism(Mechanism):
 
     def _shown(self, *arguments: object) -> str:
         """Return the call that makes the mechanism."""
-        return f"{type(self).__name__}({', '.join(map(str, arguments))}{shown_relation(self)})"
+        return f"{type(self).__name__}({', '.join(map(str, arguments))}{self._shown_relation})"

@@ -400,8 +400,8 @@ class GaussianMechanism(Mechanism):
         if self.lower is not None:
             bound = f"lower={self.lower}, upper={self.upper}"
         more = "" if self.scales is None else f", scales={list(self.scales)}"
-        about = "" if self.relation == ReplaceOne() else f", relation={self.relation}"
-        return f"GaussianMechanism({self.epsilon}, {self.delta}, {bound}, dimension={self.dimension}{more}{about})"
+        more += self._shown_relation
+        return f"GaussianMechanism({self.epsilon}, {self.delta}, {bound}, dimension={self.dimension}{more})"
 
 
 def _positive(values: Sequence[float] | Floats, name: str) -> tuple[float, ...]:

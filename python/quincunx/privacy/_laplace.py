@@ -270,9 +270,8 @@ class LaplaceMechanism(Mechanism):
         return self._published(noisy.reshape(numbers.shape), x, insecure_seed)
 
     def __repr__(self) -> str:
-        about = "" if self.relation == ReplaceOne() else f", relation={self.relation}"
         bound = f"{self.lower}, {self.upper}" if self.lower is not None else f"sensitivity={self.sensitivity}"
-        return f"LaplaceMechanism({self.epsilon}, {bound}{about})"
+        return f"LaplaceMechanism({self.epsilon}, {bound}{self._shown_relation})"
 
 
 def _log2(value: Fraction) -> int:

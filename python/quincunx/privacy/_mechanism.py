@@ -10,6 +10,7 @@ from quincunx import _tables
 from quincunx._docs import assembled
 from quincunx._types import Array, Facts, Floats
 from quincunx.privacy._law import Accuracy, Noise, law_doc
+from quincunx.privacy._relations import ReplaceOne
 from quincunx.privacy._release import Guaranteed, Release, marked
 
 #: What the `release` of every mechanism has in common, and that of those which add noise to whole numbers.
@@ -79,6 +80,12 @@ class Mechanism(Guaranteed):
         """Return fresh noisy values as a release with the labels of the data."""
         guarantee, axes = marked(self.guarantee, insecure_seed), _tables.axes(data)
         return Release(values, guarantee, noise=self.noise, about=about, _owned=True, _axes=axes)
+
+    @property
+    def _shown_relation(self) -> str:
+        """The relation as an argument, where it is not the usual one."""
+        relation = self.guarantee.relation
+        return "" if relation == ReplaceOne() else f", relation={relation}"
 
     def __getstate__(self) -> Facts:
         cached = {name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)}

@@ -23,7 +23,6 @@ from quincunx.privacy._categorical import (
     log_odds,
     nonempty,
     on_simplex,
-    shown_relation,
 )
 from quincunx.privacy._curves import Pure
 from quincunx.privacy._guarantee import guarantee_of
@@ -179,7 +178,7 @@ class RandomizedResponse(CategoricalMechanism):
 
     def __repr__(self) -> str:
         labels = "" if self.categories == 2 else f", categories={self.categories}"
-        return f"RandomizedResponse({self.epsilon}{shown_relation(self)}{labels})"
+        return f"RandomizedResponse({self.epsilon}{self._shown_relation}{labels})"
 
 
 @dataclass(frozen=True, eq=False)
