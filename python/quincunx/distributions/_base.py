@@ -211,10 +211,13 @@ class Distribution:
         """The broadcast shape of the parameters."""
         return self._shape
 
-    def _spread(self, points: Column | None) -> tuple[list[Column], Column, tuple[int, ...]]:
-        """Bring parameters and points to flat columns of one length, or of length one where they are shared."""
-        if points is None:
-            return self._flat or _flatten(self._columns, self._shape), np.zeros(0), self._shape
+    @property
+    def _parameters(self) -> list[Column]:
+        """The parameters as flat columns of one length, or of length one where they are shared."""
+        return self._flat or _flatten(self._columns, self._shape)
+
+    def _spread(self, points: Column) -> tuple[list[Column], Column, tuple[int, ...]]:
+        """Bring parameters and points to such columns."""
         shape = _broadcast(points.shape, self._shape)
         _check.room(8 * (len(self._columns) + 2) * math.prod(shape), "the result")
         *columns, flat = _flatten((*self._columns, points), shape) or [points]
@@ -234,8 +237,8 @@ class Distribution:
         return _filled(shape, lambda *out: _core.distribution_quantiles(self._family, columns, lower, flat, *out))
 
     def _statistic(self, statistic: str) -> Floats:
-        columns, _, shape = self._spread(None)
-        return _filled(shape, lambda *out: _core.distribution_statistics(self._family, columns, statistic, *out))
+        columns = self._parameters
+        return _filled(self._shape, lambda *out: _core.distribution_statistics(self._family, columns, statistic, *out))
 
     def pmf(self, k: npt.ArrayLike, /) -> Floats:
         """Probability of the value `k`.
@@ -725,7 +728,7 @@ class Distribution:
             result = out
         key = _rng.key(rng)
         if result.size:
-            _core.distribution_draws(self._family, self._spread(None)[0], key, result.reshape(-1), workers)
+            _core.distribution_draws(self._family, self._parameters, key, result.reshape(-1), workers)
         return result if full or out is not None else int(result[()])
 
     def plot(self, ax: Axes | None = None, *, kind: Literal["pmf", "cdf", "ccdf"] = "pmf", tail: float = 1e-3) -> Axes:

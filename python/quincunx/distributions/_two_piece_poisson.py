@@ -115,10 +115,9 @@ class TwoPiecePoisson(Distribution):
         >>> round(value, 12), slope
         (-3.098612288668, -0.5)
         """
-        columns, _, shape = self._spread(None)
-        out = np.empty((math.prod(shape), 2))
+        shape, out = self._shape, np.empty((math.prod(self._shape), 2))
         if out.size:
-            _core.two_piece_poisson_log_marginals(columns, out, _core.available_threads())
+            _core.two_piece_poisson_log_marginals(self._parameters, out, _core.available_threads())
         value: Floats = out[:, 0].reshape(shape) if shape else float(out[0, 0])
         slope: Floats = out[:, 1].reshape(shape) if shape else float(out[0, 1])
         return (value, slope) if gradient else value

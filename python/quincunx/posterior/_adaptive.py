@@ -170,9 +170,8 @@ class AdaptiveMarginals(MarginalSelection):
         )
         scopes = self._scopes
         for scope in scopes:
-            if (count := cells(self._sizes, [scope])) > self.max_cells:
-                names = tuple(self.columns[i] for i in scope)
-                _check.room(8 * count, f"the marginal of {names}", 8 * self.max_cells)
+            names = tuple(self.columns[i] for i in scope)
+            _check.room(8 * cells(self._sizes, [scope]), f"the marginal of {names}", 8 * self.max_cells)
         if (least := sum(self._sizes)) > self.max_cells:
             raise ValueError(
                 f"`max_cells` must be at least {least}, for the tables of one column, got {self.max_cells}"

@@ -24,7 +24,6 @@ import numpy.typing as npt
 from quincunx import _check, _core
 from quincunx._categories import CategoriesLike
 from quincunx._types import ByLabel, Floats, Ints
-from quincunx.errors import TooLargeError
 from quincunx.posterior import _account
 from quincunx.posterior._law_fit import NoisyMarginal, fit_law
 from quincunx.posterior._measuring import (
@@ -144,13 +143,8 @@ class MarginalTree(MarginalSelection):
         super().__init__(domain, workload, relation)
         self._weights = _weights(len(self.columns), self._scopes)
         for i, j in self._weights:
-            if (cells := self._sizes[i] * self._sizes[j]) > MOST_CELLS:
-                names = f"{self.columns[i]!r} and {self.columns[j]!r}"
-                raise TooLargeError(
-                    f"the table of {names} needs {8 * cells} bytes, the limit is {8 * MOST_CELLS} bytes",
-                    8 * cells,
-                    8 * MOST_CELLS,
-                )
+            what = f"the table of {self.columns[i]!r} and {self.columns[j]!r}"
+            _check.room(8 * self._sizes[i] * self._sizes[j], what, 8 * MOST_CELLS)
         self.rounds = _rank(len(self.columns), self._weights)
         #: By how much a neighbor moves a score: in parts of a record, by the largest multiplier.
         self._reach = self._moved * PARTS * max(self._weights.values(), default=1)

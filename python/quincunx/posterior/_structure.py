@@ -91,13 +91,7 @@ class Structure:
 
     def _checked_cells(self) -> None:
         for node in self.nodes:
-            cells = math.prod(self._shape(node))
-            if cells > MOST_CELLS:
-                raise TooLargeError(
-                    f"the table of {node!r} needs {8 * cells} bytes, the limit is {8 * MOST_CELLS} bytes",
-                    8 * cells,
-                    8 * MOST_CELLS,
-                )
+            _check.room(8 * math.prod(self._shape(node)), f"the table of {node!r}", 8 * MOST_CELLS)
 
     @cached_property
     def measured(self) -> Nodes:
