@@ -440,8 +440,7 @@ class PrivateBayesNet:
             from quincunx.posterior._network_records import sample_records
 
             chains = n_chains, n_warmup, n_draws, thin
-            noisy = self.noisy_counts, self.coefficients, self.mechanism, self.guarantee
-            found = sample_records(self, *noisy, prior, n_records, chains, progress, rng)
+            found = sample_records(self, prior, n_records, chains, progress, rng)
             if (message := complaint_of(found.scalars, "raise `n_draws`, `n_warmup` or `thin`")) is not None:
                 warnings.warn(message, ConvergenceWarning, stacklevel=2)
             return NetworkPosterior(self, *found)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,11 +24,14 @@ from quincunx._rng import RandomSource, generator
 from quincunx._types import Array, Floats, Ints
 from quincunx.posterior import _account
 from quincunx.posterior._measuring import MOST_RECORDS, geometric_variance, total_of
-from quincunx.posterior._network_posterior import F, drawn, exponent_of, pseudo_count, source_of
+from quincunx.posterior._network_posterior import drawn, exponent_of, pseudo_count, source_of
 from quincunx.posterior._records import Nodes
 from quincunx.posterior._structure import Structure
-from quincunx.privacy import PrivacyGuarantee, ReplaceOne
+from quincunx.privacy import ReplaceOne
 from quincunx.privacy._relations import Relation
+
+if TYPE_CHECKING:
+    from quincunx.posterior._network import PrivateBayesNet
 
 
 class RecordChains(NamedTuple):
@@ -41,11 +44,7 @@ class RecordChains(NamedTuple):
 
 
 def sample_records(
-    fitted: F,
-    noisy_counts: Mapping[Hashable, Array],
-    coefficients: Mapping[int, Fraction] | None,
-    mechanism: str,
-    guarantee: PrivacyGuarantee,
+    fitted: PrivateBayesNet,
     prior: object,
     n_records: object,
     chains: tuple[object, object, object, object],
@@ -53,7 +52,9 @@ def sample_records(
     rng: RandomSource,
 ) -> RecordChains:
     """Run chains over records: `PrivateBayesNet.posterior` describes it."""
-    net = fitted.net
+    net, guarantee, mechanism, coefficients = fitted.net, fitted.guarantee, fitted.mechanism, fitted.coefficients
+    noisy_counts = fitted.noisy_counts
+    assert noisy_counts is not None
     pseudo = pseudo_count(prior)
     number, warmup, draws, thin = (
         _check.whole(value, name, minimum=least, maximum=2**32)
