@@ -1,14 +1,12 @@
 """Tables 8.1 and 8.2 of Z. Zhang's thesis (2017): annealed entropies of randomly triangulated grids."""
 
 import functools
-import math
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 
 from quincunx.entropy._profile import profile, sweep
-from quincunx.entropy._triangulated import annealed_entropy
 
 PROBABILITIES = (0.3, 0.5, 0.9)
 
@@ -98,17 +96,3 @@ def tables() -> str:
                 cells.append(entry if right is None else f"{right:.14f} (printed {entry})")
             lines.append(f"{m:2}  " + "  ".join(cells))
     return "\n".join(lines)
-
-
-def regression_on_shannon_entropy(m: int, n: int = 100) -> tuple[float, float, float]:
-    """Return slope, intercept and R^2 of the annealed entropy on H(p) in nats, p = 0.1, 0.2, ..., 0.9 (figure 8.4).
-
-    The relation is not linear: a finer grid of p lowers R^2. The expected count is a polynomial in p (1 - p).
-    """
-    chances = [k / 10 for k in range(1, 10)]
-    shannon = np.array([-p * math.log(p) - (1 - p) * math.log(1 - p) for p in chances])
-    annealed = np.array([annealed_entropy(m, n, p) for p in chances])
-    slope, intercept = np.polyfit(shannon, annealed, 1)
-    rest = annealed - slope * shannon - intercept
-    spread = annealed - annealed.mean()
-    return float(slope), float(intercept), float(1 - (rest @ rest) / (spread @ spread))

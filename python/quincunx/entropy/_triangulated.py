@@ -124,7 +124,6 @@ def expected_count(m: int, n: int, p: "int | float | Fraction" = Fraction(1, 2))
     """
     m, n = _sizes(m, n)
     chance = _rational(p)
-    m, n = min(m, n), max(m, n)
     a, b = chance.numerator, chance.denominator
     return Fraction(_integer_count(m, n, a, b - a, b), b ** (m * n))
 
@@ -179,7 +178,6 @@ def expected_count_polynomial(m: int, n: int) -> list[int]:
     [524, 200, 60, 13, 5]
     """
     m, n = _sizes(m, n)
-    m, n = min(m, n), max(m, n)
     degree = m * n // 2
     _check.room(1000 * (degree + 1) + 16 * (degree + 1) ** 2, "the polynomial of so many cells")
     shape = profile(m + 1)
@@ -244,7 +242,6 @@ def annealed_entropy(m: int, n: int, p: float = 0.5) -> float:
     m, n = _sizes(m, n)
     p = _check.probability(p, "p")
     cells = m * n
-    m, n = min(m, n), max(m, n)
     shape = profile(m + 1)
     columns, exponent = np.ones(len(shape.front)), 0
     for _ in range(n):
@@ -328,8 +325,7 @@ def annealed_entropy_limit(m: int | None, p: float = 0.5, *, width: int = 18) ->
         if width % 2:
             raise ValueError(f"`width` must be even, got {width}")
         return _double_limit(p, width)
-    m, _ = _sizes(m, 1)
-    _check.room(64 * m, "the probabilities of so many cells")
+    m, _ = _sizes(m, m)
     lower, upper = _log_root([p] * m, [1 - p] * m, ring=False)
     return Interval(_down(lower / m), _up(upper / m))
 
@@ -439,7 +435,6 @@ def quenched_entropy(
         exact = cells <= _EXACT_CELLS
     if exact and cells > _EXACT_CELLS:
         raise ValueError(f"`exact` must be False for more than {_EXACT_CELLS} cells, got {cells}")
-    m, n = min(m, n), max(m, n)
     if exact:
         codes = np.arange(2**cells)
         bits = (codes[:, None] >> np.arange(cells) & 1).astype(bool).reshape(-1, n, m)
@@ -526,14 +521,12 @@ def _controls(bits: npt.NDArray[np.bool_], p: float) -> Floats:
 
 
 def _sizes(m: int, n: int) -> tuple[int, int]:
-    m = _check.whole(m, "m", minimum=1, maximum=2**31)
-    n = _check.whole(n, "n", minimum=1, maximum=2**31)
-    if min(m, n) > _MOST_ROWS:
-        needed = 8 * int(((1 + math.sqrt(5)) / 2) ** min(min(m, n) + 4, 1400) / math.sqrt(5))
+    """Return both sizes, the lesser one first: a grid may be swept along either axis."""
+    m, n = sorted((_check.whole(m, "m", minimum=1, maximum=2**31), _check.whole(n, "n", minimum=1, maximum=2**31)))
+    if m > _MOST_ROWS:
+        needed = 8 * int(((1 + math.sqrt(5)) / 2) ** min(m + 4, 1400) / math.sqrt(5))
         limit = _check.available_memory()
-        raise TooLargeError(
-            f"the columns of {min(m, n)} cells need {needed} bytes, {limit} are available", needed, limit
-        )
+        raise TooLargeError(f"the columns of {m} cells need {needed} bytes, {limit} are available", needed, limit)
     return m, n
 
 
