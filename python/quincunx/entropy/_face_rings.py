@@ -15,7 +15,7 @@ import numpy.typing as npt
 from quincunx._types import Facts, Floats
 from quincunx.entropy._models import FaceModel
 from quincunx.entropy._numbers import root_above, root_below
-from quincunx.entropy._strips import Proof
+from quincunx.entropy._strips import Proof, Root
 
 #: Numbers of the largest array on the way, by whether digits are asked for.
 MOST_NUMBERS = {False: 1 << 17, True: 1 << 24}
@@ -79,15 +79,8 @@ def _strip(kernel: _Kernel, ends: Floats, x: Floats) -> Floats:
     return closed
 
 
-class Root(NamedTuple):
-    """An enclosed root: doubles whose quotients hold it, roundings included."""
-
-    lower: Fraction
-    upper: Fraction
-
-
 def _root(image: Callable[[Floats], Floats], allowed: npt.NDArray[np.bool_], roundings: int) -> Root:
-    """Return the root of a nonnegative operator on the words that are allowed."""
+    """Return the root of a nonnegative operator on the words that are allowed, roundings of quotients included."""
     inside = allowed
     while True:  # a word that no word leads to adds nothing to the root
         reached = inside & (image(inside.astype(np.float64)) > 0)
@@ -193,8 +186,8 @@ def face_ring_bounds(model: FaceModel, width: int, power: int, ends: Floats, fac
         "strips": (narrow + power, narrow),
         "power": power,
         "boundary_weights": [float(end) for end in ends],
-        "strip_roots": [tuple(map(float, root)) for root in (above, below)],
-        "ring_root": tuple(map(float, ring)),
+        "strip_roots": [root.rounded() for root in (above, below)],
+        "ring_root": ring.rounded(),
         "states": model.letters**width,
     }
     lower = root_below(above.lower / below.upper * factor**power, power, _PLACES)

@@ -119,16 +119,6 @@ def root_above(number: Fraction, degree: int, places: int) -> Decimal:
     return _decimal(root if root**degree == scaled else root + 1, places)
 
 
-def rational_root_below(number: Fraction, degree: int, places: int, factor: Fraction) -> Decimal:
-    """Return a positive root times a factor, cut after so many decimals."""
-    return root_below(number * factor**degree, degree, places)
-
-
-def rational_root_above(number: Fraction, degree: int, places: int, factor: Fraction) -> Decimal:
-    """Return a positive root times a factor, rounded up at so many decimals."""
-    return root_above(number * factor**degree, degree, places)
-
-
 def _decimal(units: int, places: int) -> Decimal:
     """Return an integer number of units of the last place, exactly."""
     sign, digits, _ = Decimal(units).as_tuple()

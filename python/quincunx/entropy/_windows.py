@@ -15,7 +15,7 @@ import numpy as np
 
 from quincunx import _check, _core
 from quincunx._types import Facts
-from quincunx.entropy._numbers import rational_root_above, rational_root_below
+from quincunx.entropy._numbers import root_above, root_below
 from quincunx.lattices import UnitCell
 
 Order: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
@@ -74,8 +74,8 @@ def window_intervals(
             found, gap = _run(drawing, order, value, width, states)
             if width <= 12:
                 trials.append((gap, order))
-            low = rational_root_below(Fraction(found["lower"]), sites, _PLACES, min(Fraction(1), shift))
-            high = rational_root_above(Fraction(found["upper"]), sites, _PLACES, max(Fraction(1), shift))
+            low = root_below(Fraction(found["lower"]) * min(Fraction(1), shift) ** sites, sites, _PLACES)
+            high = root_above(Fraction(found["upper"]) * max(Fraction(1), shift) ** sites, sites, _PLACES)
             if not evidence or gap < evidence["relative_gap"]:
                 evidence = {"width": width, "order": order, "relative_gap": gap}
                 evidence |= {"window": found["window"], "frontier": found["frontier"], "states": found["states"]}
