@@ -81,6 +81,7 @@ class Judged(inference.Posterior):
 
 class Normal(inference.PosteriorEstimator):
     _room = "normal"
+    _posterior_type = Judged
 
     def __init__(self, n_chains=2, n_iter=60, random_state=None, warm_start=False, callback=None, progress=False):
         self.n_chains, self.n_iter, self.random_state = n_chains, n_iter, random_state
@@ -95,9 +96,6 @@ class Normal(inference.PosteriorEstimator):
 
         self._fit_or_restore(work)
         return self
-
-    def _make_posterior(self, problem, runs):
-        return Judged(problem, runs)
 
     def _set_fitted(self, posterior):
         self.mean_ = posterior.draws()["moments"].mean(axis=(0, 1))

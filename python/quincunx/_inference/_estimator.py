@@ -26,7 +26,7 @@ class PosteriorEstimator(Parametrized):
     """The base of a room's estimators, beside scikit-learn's where the room has those.
 
     A room sets `_room`, gives its estimators the parameters ``n_chains, threads, random_state, warm_start, progress``
-    and ``callback`` as far as it has them, and defines `_make_posterior`, `_set_fitted`, `_problem_to_archive` and
+    and ``callback`` as far as it has them, and defines `_posterior_type`, `_set_fitted`, `_problem_to_archive` and
     `_problem_from_archive`. Its ``fit`` calls `_fit_or_restore`.
     """
 
@@ -35,14 +35,12 @@ class PosteriorEstimator(Parametrized):
     #: What a fit publishes, by name, and where it comes from: "declared" by arguments; the "shape" of the data and the
     #: names of their columns, which are public; "noise" that a mechanism added; computed from "released" values alone.
     PUBLISHED: ClassVar[dict[str, str]] = {"draws_": "released"}
+    #: What the runs of a fit amount to.
+    _posterior_type: ClassVar[type[Posterior[Any]]] = Posterior
     _posterior: Posterior[Any]
     _settings: Facts
 
     # What each room says of itself.
-
-    def _make_posterior(self, problem: Any, runs: list[Run]) -> Posterior[Any]:
-        """Return what the runs amount to."""
-        return Posterior(problem, runs)
 
     def _set_fitted(self, posterior: Any) -> None:
         """Set the fitted attributes from the posterior."""
@@ -152,7 +150,7 @@ class PosteriorEstimator(Parametrized):
         finally:
             if file is not None:
                 file.close(remove=stopped is None)
-        posterior = self._make_posterior(problem, after)
+        posterior = self._posterior_type(problem, after)
         if not posterior.with_draws:
             return False, stopped
         self._posterior = posterior
@@ -165,7 +163,7 @@ class PosteriorEstimator(Parametrized):
     ) -> _checkpoint.Checkpoint:
         """Return the checkpoint of a fit, which is known by what `save` would write of it."""
         known = copy.copy(self)
-        known._posterior, known._settings = self._make_posterior(problem, list(runs)), self._fixed_settings()
+        known._posterior, known._settings = self._posterior_type(problem, runs), self._fixed_settings()
         facts, arrays = known._problem_to_archive()
         how = {name: value for name, value in dataclasses.asdict(schedule).items() if name != "threads"}
         anew = getattr(self, "random_state", None) is None
@@ -253,6 +251,6 @@ class PosteriorEstimator(Parametrized):
 
     def _restore(self, header: Facts, arrays: Mapping[str, Array], runs: list[Run]) -> None:
         """Set what a file holds."""
-        self._posterior = self._make_posterior(self._problem_from_archive(header, arrays), runs)
+        self._posterior = self._posterior_type(self._problem_from_archive(header, arrays), runs)
         self._settings = header["settings"]
         self._set_fitted(self._posterior)

@@ -157,6 +157,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
     """Parameters, fit, results and files of all models of this room."""
 
     _room: ClassVar = "factorization"
+    _posterior_type: ClassVar = Posterior
     #: Parameters, True or False, that decide the layout.
     _switches: ClassVar[tuple[str, ...]] = ()
     #: The other parameters that decide it.
@@ -243,9 +244,6 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             self.__dict__.pop("feature_names_in_", None)
             self.n_features_in_ = values.shape[1]
         return values
-
-    def _make_posterior(self, problem: Problem, runs: list[Run]) -> Posterior:
-        return Posterior(problem, runs)
 
     # Fit.
 

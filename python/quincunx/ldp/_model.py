@@ -130,6 +130,7 @@ class PrivateModel(PosteriorEstimator):
     """Settings, fit and results of all models of this room."""
 
     _room = "ldp"
+    _posterior_type = PosteriorDraws
     PUBLISHED: ClassVar = PosteriorEstimator.PUBLISHED | dict.fromkeys(
         ("log_evidence_", "posterior_mean_", "posterior_sd_"), "released"
     )
@@ -382,9 +383,6 @@ class PrivateModel(PosteriorEstimator):
 
     def _fixed_settings(self) -> Facts:
         return {"n_chains": self.n_chains}
-
-    def _make_posterior(self, problem: Problem, runs: list[Run]) -> PosteriorDraws:
-        return PosteriorDraws(problem, runs)
 
     def _set_fitted(self, posterior: PosteriorDraws) -> None:
         problem = posterior.problem
