@@ -56,7 +56,7 @@ from quincunx.ldp._problem import (
     placed,
     populations,
 )
-from quincunx.ldp.priors import LKJ, HalfNormal, Normal, Prior
+from quincunx.ldp.priors import LKJ, Gamma, HalfNormal, Normal, Prior
 from quincunx.privacy._law import Noise, from_json, to_json
 
 
@@ -308,12 +308,17 @@ class PrivateModel(PosteriorEstimator):
 
     def _covariance(self, d: int) -> Block:
         """Return a covariance matrix: scales of one prior, correlations of another."""
-        scales, correlation = self._prior("scales", HalfNormal(2.5)), self._prior("correlation", LKJ(2))
-        if scales.kind not in ("half-normal", "gamma"):
-            raise ValueError(f"`priors['scales']` must be a HalfNormal or a Gamma, got {scales!r}")
-        if correlation.kind != "lkj":
-            raise ValueError(f"`priors['correlation']` must be an LKJ, got {correlation!r}")
+        scales, correlation = self._of_covariance()
         return Block("covariance", scales.kind, [float(d), *correlation.numbers, *scales.numbers])
+
+    def _of_covariance(self) -> tuple[HalfNormal | Gamma, LKJ]:
+        """Return the priors of scales and correlations."""
+        scales, correlation = self._prior("scales", HalfNormal(2.5)), self._prior("correlation", LKJ(2))
+        if not isinstance(scales, (HalfNormal, Gamma)):
+            raise ValueError(f"`priors['scales']` must be a HalfNormal or a Gamma, got {scales!r}")
+        if not isinstance(correlation, LKJ):
+            raise ValueError(f"`priors['correlation']` must be an LKJ, got {correlation!r}")
+        return scales, correlation
 
     def _of_groups(
         self,

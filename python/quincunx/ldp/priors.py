@@ -14,11 +14,10 @@ __all__ = ["LKJ", "Beta", "Dirichlet", "Gamma", "HalfNormal", "LogNormal", "Norm
 @dataclass(frozen=True)
 class _Prior:
     kind: ClassVar[str]
-    positive: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = _check.real(getattr(self, field.name), field.name, positive=field.name in self.positive)
+            value = _check.real(getattr(self, field.name), field.name, positive=field.name != "mean")
             object.__setattr__(self, field.name, value)
 
     @property
@@ -51,7 +50,6 @@ class Normal(_Prior):
     """
 
     kind: ClassVar[str] = "normal"
-    positive: ClassVar[tuple[str, ...]] = ("sd",)
     mean: float = 0.0
     sd: float = 1.0
 
@@ -71,7 +69,6 @@ class HalfNormal(_Prior):
     """
 
     kind: ClassVar[str] = "half-normal"
-    positive: ClassVar[tuple[str, ...]] = ("sd",)
     sd: float = 1.0
 
     def sample(self, rng: np.random.Generator) -> float:
@@ -92,7 +89,6 @@ class LogNormal(_Prior):
     """
 
     kind: ClassVar[str] = "log-normal"
-    positive: ClassVar[tuple[str, ...]] = ("sd",)
     mean: float = 0.0
     sd: float = 1.0
 
@@ -112,7 +108,6 @@ class Gamma(_Prior):
     """
 
     kind: ClassVar[str] = "gamma"
-    positive: ClassVar[tuple[str, ...]] = ("shape", "rate")
     shape: float = 2.0
     rate: float = 2.0
 
@@ -132,7 +127,6 @@ class Beta(_Prior):
     """
 
     kind: ClassVar[str] = "beta"
-    positive: ClassVar[tuple[str, ...]] = ("a", "b")
     a: float = 1.0
     b: float = 1.0
 
@@ -198,7 +192,6 @@ class LKJ(_Prior):
     """
 
     kind: ClassVar[str] = "lkj"
-    positive: ClassVar[tuple[str, ...]] = ("eta",)
     eta: float = 2.0
 
 
