@@ -9,6 +9,7 @@ import operator
 import os
 import re
 from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
@@ -280,6 +281,12 @@ def path(value: object, name: str) -> str | None:
     if not isinstance(value, os.PathLike) or not isinstance(found := os.fspath(value), str):
         raise TypeError(f"`{name}` must be a path, got {type(value).__name__}")
     return found
+
+
+def executor(value: object) -> None:
+    """Refuse what is no executor."""
+    if not isinstance(value, Executor):
+        raise TypeError(f"`executor` must be a concurrent.futures.Executor, got {type(value).__name__}")
 
 
 def interval(value: object, name: str) -> float | None:

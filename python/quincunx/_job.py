@@ -88,8 +88,8 @@ class Job:
             None if checkpoint_interval is None else _check.interval(checkpoint_interval, "checkpoint_interval")
         )
         self.executor = executor
-        if executor is not None and not isinstance(executor, Executor):
-            raise TypeError(f"`executor` must be a concurrent.futures.Executor, got {type(executor).__name__}")
+        if executor is not None:
+            _check.executor(executor)
 
     @contextmanager
     def reporting(self, description: str) -> Iterator[None]:

@@ -68,8 +68,7 @@ class PosteriorEstimator(Parametrized):
         if callback is not None and not callable(callback):
             raise TypeError(f"`callback` must be a function of (sweep, statistics), got {type(callback).__name__}")
         if executor is not None:
-            if not isinstance(executor, Executor):
-                raise TypeError(f"`executor` must be a concurrent.futures.Executor, got {type(executor).__name__}")
+            _check.executor(executor)
             if callback is not None:
                 raise ValueError("`callback` must be None with an `executor`, whose chains run elsewhere")
 

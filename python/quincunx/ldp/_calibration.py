@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -151,23 +152,17 @@ def calibration(
     if among and not getattr(model, "_with_populations", False):
         raise ValueError(f"`groups` must be 0: {type(model).__name__} has none that are partly pooled")
     _check.room(16 * users * max(among, 1), "a table of so many users")
-    wanted = tuple(_check.real(level, "levels") for level in levels)
-    if not all(0 < level < 1 for level in wanted):
-        raise ValueError(f"`levels` must be in (0, 1), got {wanted}")
+    wanted = tuple(_check.open_probability(level, "levels") for level in levels)
     if not hasattr(model, "_simulate"):
         raise TypeError(f"`model` must be a model that can be simulated, got {type(model).__name__}")
     words = generator(rng, "rng").integers(0, 2**63, size=4)
     seeds = np.random.SeedSequence([int(word) for word in words]).spawn(number)
-    if executor is not None and not isinstance(executor, Executor):
-        raise TypeError(f"`executor` must be a concurrent.futures.Executor, got {type(executor).__name__}")
+    repeat = partial(_repeat, model, users, among)
     if executor is None:
-        found = [_repeat(model, users, among, seed) for seed in seeds]
+        found = list(map(repeat, seeds))
     else:
-        found = list(
-            executor.map(
-                _repeat, [model] * number, [users] * number, [among] * number, seeds, chunksize=max(1, number // 64)
-            )
-        )
+        _check.executor(executor)
+        found = list(executor.map(repeat, seeds, chunksize=max(1, number // 64)))
     places = {name: np.array([row[name] for row in found]) for name in found[0]}
     steps = np.arange(1, number + 1) / number
     distances = {}

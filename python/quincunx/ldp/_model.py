@@ -29,7 +29,7 @@ from quincunx._progress import Progress, reporting
 from quincunx._rng import RandomSource
 from quincunx._sklearn import estimator_doc
 from quincunx._summary import Part, Summary
-from quincunx.errors import ConvergenceError, TooLargeError
+from quincunx.errors import ConvergenceError
 from quincunx.ldp import priors
 from quincunx.ldp._groups import KINDS, Group, Users
 from quincunx.ldp._noise import (
@@ -368,8 +368,7 @@ class PrivateModel(PosteriorEstimator):
             small = problem.core.dimension <= 2
             problem.quadrature = self.inference == "quadrature" or (self.inference == "auto" and small)
             needed = 8 * (sum(problem.sizes) + 8) * schedule.n_draws * int(self.n_chains) * 3
-            if needed > 2**28 and needed > (limit := _check.available_memory()):
-                raise TooLargeError(f"the draws need {needed} bytes, the limit is {limit} bytes", needed, limit)
+            _check.room(needed, "an array of draws")
             runs = self._fresh_or_continued(problem, problem.same)
             if problem.quadrature:
                 try:

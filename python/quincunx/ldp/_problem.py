@@ -87,8 +87,7 @@ class Schedule:
     def __post_init__(self) -> None:
         for name, most in (("n_warmup", None), ("n_draws", None), ("max_depth", 20)):
             object.__setattr__(self, name, _check.whole(getattr(self, name), name, minimum=1, maximum=most))
-        if not 0 < _check.real(self.target_accept, "target_accept") < 1:
-            raise ValueError(f"`target_accept` must be in (0, 1), got {self.target_accept}")
+        _check.open_probability(self.target_accept, "target_accept")
 
 
 @dataclass
