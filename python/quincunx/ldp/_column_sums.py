@@ -12,14 +12,23 @@ from quincunx.ldp._groups import Shares
 FEWEST = 50
 
 
-class ColumnSums(Shares, kind="column_sums"):
-    """Sums over the rows of users."""
+class Sums(Shares):
+    """How many of the reports of users support each category."""
 
     columns: tuple[float, ...]
     users: float
+    sums = ("columns", "users")
+
+    @property
+    def size(self) -> int:
+        return len(self.columns)
+
+
+class ColumnSums(Sums, kind="column_sums"):
+    """Sums over the rows of users."""
+
     p: float
     q: float
-    sums = ("columns", "users")
 
     @property
     def protected(self) -> bool:
@@ -31,31 +40,20 @@ class ColumnSums(Shares, kind="column_sums"):
         if not 0 <= self.q < self.p <= 1:
             raise ValueError(f"its probabilities must be in order, got {self.p} and {self.q}")
 
-    @property
-    def size(self) -> int:
-        return len(self.columns)
-
     def likelihood(self) -> LdpLikelihood:
         return LdpLikelihood.column_sums(list(self.columns), self.users, self.p, self.q)
 
 
-class SubsetSums(Shares, kind="subset_sums"):
+class SubsetSums(Sums, kind="subset_sums"):
     """How many of the subsets of a size hold each category."""
 
-    columns: tuple[float, ...]
-    users: float
     p: float
     subset: int
-    sums = ("columns", "users")
 
     def check(self) -> None:
         self._core()  # which looks at the sums and the law
         if not are_counts([self.users, *self.columns]):
             raise ValueError("it has sums that no users have")
-
-    @property
-    def size(self) -> int:
-        return len(self.columns)
 
     @property
     def zero_probability(self) -> float:

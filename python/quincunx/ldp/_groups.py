@@ -8,7 +8,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -131,7 +131,25 @@ class PlainSums(Group, kind="plain_sums"):
         return LdpLikelihood.plain_sums(self.family, float(self.users), rounded(first), rounded(second))
 
 
-class Rectified(Numbers, kind="rectified"):
+class Divisible(Numbers):
+    """Numbers that cells between two bounds can stand for."""
+
+    def summed(self) -> Cells:
+        if len(self.numbers) <= PIECE:
+            return self._sorted()
+        starts = range(0, len(self.numbers), PIECE)  # between pieces interrupts are heard
+        pieces = (replace(self, numbers=self.numbers[start : start + PIECE])._sorted() for start in starts)
+        return functools.reduce(lambda one, other: one.plus(other), pieces)
+
+    def condensed(self) -> Group:
+        return self if len(self.numbers) < MANY else self.summed()
+
+    def _sorted(self) -> Cells:
+        """Return the cells of so many numbers as are sorted at once."""
+        raise NotImplementedError
+
+
+class Rectified(Divisible, kind="rectified"):
     """Real numbers, clipped and released with Laplace noise."""
 
     family: str
@@ -142,18 +160,11 @@ class Rectified(Numbers, kind="rectified"):
     def likelihood(self) -> LdpLikelihood:
         return LdpLikelihood.rectified(self.family, self.numbers, self.bounds, self.scale, self.exact)
 
-    def summed(self) -> RectifiedCells:
-        if len(self.numbers) > PIECE:
-            many: RectifiedCells = _in_pieces(self)
-            return many
-        lower, upper = self.bounds
-        return RectifiedCells(*_sorted(self.numbers, lower, upper, CELLS), self.family, self.bounds, self.scale)
-
-    def condensed(self) -> Group:
-        return self if len(self.numbers) < MANY else self.summed()
+    def _sorted(self) -> RectifiedCells:
+        return RectifiedCells(*_sorted(self.numbers, self.bounds, CELLS), self.family, self.bounds, self.scale)
 
 
-class Whole(Numbers, kind="whole"):
+class Whole(Divisible, kind="whole"):
     """Whole numbers, clipped and released with two-sided geometric or Laplace noise."""
 
     family: str
@@ -165,18 +176,12 @@ class Whole(Numbers, kind="whole"):
     def likelihood(self) -> LdpLikelihood:
         return LdpLikelihood.whole(self.family, self.noise, self.decay, self.bounds, self.numbers, self.exact)
 
-    def summed(self) -> WholeCells:
+    def _sorted(self) -> WholeCells:
         lower, upper = self.bounds
         if not 0 < upper - lower <= WIDEST:
             raise ValueError(f"`lower` must be below `upper` by at most 2**22, got {lower} with upper = {upper}")
-        if len(self.numbers) > PIECE:
-            many: WholeCells = _in_pieces(self)
-            return many
-        found = _sorted(self.numbers, float(lower), float(upper), _whole_cells(self.noise, lower, upper))
+        found = _sorted(self.numbers, (float(lower), float(upper)), _whole_cells(self.noise, lower, upper))
         return WholeCells(*found, self.family, self.noise, self.decay, self.bounds)
-
-    def condensed(self) -> Group:
-        return self if len(self.numbers) < MANY else self.summed()
 
 
 def _whole_cells(noise: str, lower: int, upper: int) -> int:
@@ -252,16 +257,9 @@ class Cells(Group):
         return self.cells, (ends, rounded(self._excess()), self.index, self.moments)
 
 
-def _in_pieces(group: Any) -> Any:
-    """Return the cells of many numbers, between whose pieces interrupts are heard."""
-    starts = range(0, len(group.numbers), PIECE)
-    pieces = (replace(group, numbers=group.numbers[start : start + PIECE]).summed() for start in starts)
-    return functools.reduce(lambda one, other: one.plus(other), pieces)
-
-
-def _sorted(numbers: Floats, lower: float, upper: float, cells: int) -> tuple[int, int, Fraction, int, Array, Array]:
+def _sorted(numbers: Floats, bounds: tuple[float, float], cells: int) -> tuple[int, int, Fraction, int, Array, Array]:
     """Return the fields of `Cells`."""
-    below, above, beyond, index, moments = _core.ldp_cells(numbers, (lower, upper), cells)
+    below, above, beyond, index, moments = _core.ldp_cells(numbers, bounds, cells)
     return below, above, beyond * UNIT, cells, index, moments
 
 
