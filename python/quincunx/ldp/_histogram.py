@@ -17,7 +17,7 @@ from quincunx.ldp._column_sums import ColumnSums, SubsetSums
 from quincunx.ldp._groups import Categories as Counted
 from quincunx.ldp._groups import Group, Rows, Shares, Supports
 from quincunx.ldp._model import PrivateModel
-from quincunx.ldp._noise import Known, MechanismLike, codes, noise_of
+from quincunx.ldp._noise import Known, MechanismLike, codes, noise_of, refuse_different
 from quincunx.ldp._problem import Block, populations
 from quincunx.ldp._repeated import repeated
 from quincunx.ldp._simulation import DataSet, generated, noisy, noisy_reports
@@ -378,8 +378,7 @@ class HistogramModel(PrivateModel):
         laws = [noise_of(part, mechanism, *own, masked=True) for part in parts]
         declared = [self._declared(noise, None) for noise in laws]
         labels = {each.declared for each in declared if each is not None and not isinstance(each.declared, int)}
-        if len(labels) > 1:
-            raise ValueError(f"`released` must have the same categories throughout, got {sorted(map(str, labels))}")
+        refuse_different(labels, "released", "the same categories")
         known = []
         for part, noise, among in zip(parts, laws, declared, strict=True):
             if noise is None or among is None:

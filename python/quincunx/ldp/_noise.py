@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeGuard, TypeVar
 
@@ -133,10 +134,25 @@ def one_of(deviations: Floats, what: str) -> float:
 
 def refuse_other_columns(parts: Iterable[object], name: str) -> None:
     """Refuse parts whose second axis has other labels, or the same in another order: they are taken by position."""
-    labels = {axes[1].labels for part in parts if len(axes := _tables.axes(part)) > 1 and axes[1].labels is not None}
-    if len(labels) > 1:
-        raise ValueError(
-            f"`{name}` must have the same columns in the same order throughout, got {sorted(map(str, labels))}"
+    labels = (axes[1].labels for part in parts if len(axes := _tables.axes(part)) > 1 and axes[1].labels is not None)
+    refuse_different(labels, name, "the same columns in the same order")
+
+
+def refuse_different(found: Iterable[object], name: str, what: str) -> None:
+    """Refuse parts that differ in what all must have alike."""
+    if len(different := set(found)) > 1:
+        shown = sorted(different, key=lambda one: (len(str(one)), str(one)))  # which are numbers, or tuples of anything
+        raise ValueError(f"`{name}` must have {what} throughout, got {shown}")
+
+
+def warn_of_clipping(share: float, what: str, bound: float, effect: str) -> None:
+    """Warn where a posterior puts many values beyond the clients' bound."""
+    if share > CLIPPED:
+        warnings.warn(
+            f"about {share:.0%} of the {what} lie beyond the clients' bound {bound:g}, where they are clipped, "
+            f"which the model does not know: {effect} may be biased",
+            UserWarning,
+            stacklevel=4,
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import field
@@ -32,7 +31,6 @@ from quincunx.ldp._groups import (
 )
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import (
-    CLIPPED,
     RECORDS,
     SUMMED,
     Known,
@@ -42,16 +40,18 @@ from quincunx.ldp._noise import (
     noise_of,
     one_each,
     one_of,
+    refuse_different,
     refuse_other_columns,
     refuse_raw,
     sigmas,
     single_sigma,
     split,
     summed_sigmas,
+    warn_of_clipping,
 )
 from quincunx.ldp._problem import Block, PosteriorDraws
 from quincunx.ldp._simulation import DataSet, covariance, generated, noisy
-from quincunx.ldp.priors import LKJ, HalfNormal, Normal
+from quincunx.ldp.priors import HalfNormal, Normal
 from quincunx.ldp.statistics import _of_linear, _of_logistic, smat
 from quincunx.privacy import Release
 from quincunx.privacy.noise import GaussianNoise, LaplaceNoise, Noise, RandomizedResponseNoise
@@ -140,7 +140,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
             As in `fit`.
         {summarized}
         """
-        if isinstance(x, Summary) or _with_summaries(x):
+        if _with_summaries(x):
             return self._mixed(x, y, n, mechanism)
         if self._by_moments():
             several = self._split(x, mechanism, n=n)
@@ -185,8 +185,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         return f"{type(self).__name__}(kind={self.kind!r}, {changes}={getattr(self, changes)!r})"
 
     def _of_summary(self, summary: Summary, mechanism: object) -> list[Records]:  # type: ignore[override]
-        found = super()._of_summary(summary, mechanism)
-        return self._alike([group for group in found if isinstance(group, Records)])
+        return self._alike(super()._of_summary(summary, mechanism))
 
     def _of_part(self, part: Part) -> Group:
         if not isinstance(part, RecordSums):
@@ -237,13 +236,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         # A sum of weighted chi-squares has nearly the law of one that has its first two moments (Satterthwaite).
         weight = np.sum(values**2) / np.sum(values)
         share = float(stats.chi2.sf(bound**2 / weight, np.sum(values) / weight))
-        if share > CLIPPED:
-            warnings.warn(
-                f"about {share:.0%} of the records lie beyond the clients' bound {bound:g}, where they are clipped, "
-                "which the model does not know: coefficients may be biased",
-                UserWarning,
-                stacklevel=3,
-            )
+        warn_of_clipping(share, "records", bound, "coefficients")
 
     def log_likelihood(
         self,
@@ -324,11 +317,12 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         if are_populations(x):
             self._by_label(x)  # which refuses
         by_moments = self._by_moments()
-        if isinstance(x, Summary) or _with_summaries(x):
+        if _with_summaries(x):
             return self._of_summary(self._mixed(x, y, n, mechanism), None), bound, None
         if by_moments:
             several = self._split(x, mechanism, n=n)
-            return self._alike([self._statistics(part, own["n"], mechanism) for part, own in several]), bound, None
+            sums = (self._totals(part, own["n"], mechanism) for part, own in several)
+            return self._alike(list(map(self._of_part, sums))), bound, None
         if y is None:
             raise ValueError('`y` must be given with kind="inputs": requires y to be passed, but the target y is None')
         groups, radii, classes = [], [bound], None
@@ -344,11 +338,10 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         known = [radius for radius in radii if radius is not None]
         return self._alike(groups), min(known, default=None), classes
 
-    def _alike(self, groups: list[Records]) -> list[Records]:
-        sizes = sorted({group.features for group in groups})
-        if len(sizes) > 1:
-            raise ValueError(f"`x` must have as many features throughout, got {sizes}")
-        return groups
+    def _alike(self, groups: Sequence[Group]) -> list[Records]:
+        records = [group for group in groups if isinstance(group, Records)]
+        refuse_different((group.features for group in records), "x", "as many features")
+        return records
 
     def _records(
         self, x: npt.ArrayLike, y: npt.ArrayLike, mechanism: object
@@ -424,17 +417,12 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     def _features(self, length: int) -> int:
         """Return d, of which released moments have this length: with y squared among them where answers are numbers."""
         squared = self._with_residual
-        sizes = ((d + 1) * (d + 2) // 2 - (not squared) for d in range(1, 2000))
-        d = next((d for d, size in enumerate(sizes, 1) if size >= length), 0)
-        if not d or (d + 1) * (d + 2) // 2 - (not squared) != length:
+        products = length + (not squared)
+        d = (math.isqrt(8 * products + 1) - 3) // 2
+        if d < 1 or (d + 1) * (d + 2) // 2 != products:
             rule = "C(d + 2, 2) = (d + 1) (d + 2) / 2" if squared else "C(d + 2, 2) - 1 = d + d (d + 1) / 2"
             raise ValueError(f"`total` must have {rule} entries for some d, got {length}")
         return d
-
-    def _statistics(self, x: npt.ArrayLike, n: int | None, mechanism: object) -> Records:
-        found = self._of_part(self._totals(x, n, mechanism))
-        assert isinstance(found, Records)
-        return found
 
     def _of_total(self, total: Floats, users: int, deviations: Floats) -> Records:
         raise NotImplementedError
@@ -506,13 +494,11 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     def _simulate(self, rng: np.random.Generator, n: int) -> DataSet:
         """Return parameters drawn from their priors, and what n users of theirs release: x of two coordinates."""
         d = 2
-        scales, correlation = self._prior("scales", HalfNormal(2.5)), self._prior("correlation", LKJ(2))
         coefficients = self._prior("coefficients", Normal(0, 5**0.5))
         truth: dict[str, float | Floats] = {"coefficients": np.array([generated(coefficients, rng) for _ in range(d)])}
         if self._with_residual:
             truth["residual_sd"] = generated(self._prior("residual_sd", HalfNormal(1)), rng)
-        assert isinstance(correlation, LKJ)
-        truth["covariance"] = spread = covariance(d, scales, correlation, rng)
+        truth["covariance"] = spread = covariance(d, *self._of_covariance(), rng)
         x = rng.multivariate_normal(np.zeros(d), spread, n, method="cholesky")
         score = x @ truth["coefficients"]
         y = self._respond(score, truth, rng)
@@ -791,8 +777,8 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
 
 
 def _with_summaries(x: object) -> bool:
-    """Whether a list has summaries in it."""
-    return isinstance(x, (list, tuple)) and any(isinstance(part, Summary) for part in x)
+    """Whether there is a summary, or a list with summaries in it."""
+    return any(isinstance(part, Summary) for part in (x if isinstance(x, (list, tuple)) else [x]))
 
 
 def _column(y: npt.ArrayLike) -> Array:

@@ -30,6 +30,7 @@ from quincunx._core import LdpLikelihood
 from quincunx._inference import Array, Floats
 from quincunx._summary import are_counts
 from quincunx.ldp._groups import Patterns
+from quincunx.ldp._noise import refuse_different
 from quincunx.privacy import Release
 from quincunx.privacy._supports import SupportNoise
 from quincunx.privacy.noise import (
@@ -142,9 +143,7 @@ def repeated(parts: Iterable[tuple[npt.ArrayLike, Noise, Categories]], labels: t
         for other in by_law.values():
             if len(other) != len(tallies):
                 raise ValueError(f"`released` must have the same users throughout, got {len(other)} and {len(tallies)}")
-            if other.shape != tallies.shape:
-                sizes = sorted({other.shape[1] - 1, tallies.shape[1] - 1})
-                raise ValueError(f"`released` must have the same categories throughout, got {sizes}")
+            refuse_different((other.shape[1] - 1, tallies.shape[1] - 1), "released", "the same categories")
         by_law[law] = by_law.get(law, 0) + tallies
         if (most := by_law[law][:, -1].max(initial=0)) > MOST_REPORTS:
             raise ValueError(f"`released` must have at most {MOST_REPORTS} reports of each user, got {most}")

@@ -16,7 +16,7 @@ from quincunx._inference import Array, Floats, Variable, parameters
 from quincunx._summary import Summary
 from quincunx.ldp._groups import Bits, Clipped, Group, Plain, Rectified, RectifiedCells, Tractable, Whole
 from quincunx.ldp._model import PrivateModel
-from quincunx.ldp._noise import Known, MechanismLike, codes, single_sigma
+from quincunx.ldp._noise import Known, MechanismLike, codes, refuse_different, single_sigma
 from quincunx.ldp._problem import Block
 from quincunx.ldp._simulation import DataSet, by_inversion, generated, noisy
 from quincunx.ldp.priors import SCALARS, Beta, Gamma, HalfNormal, Normal, Prior
@@ -298,11 +298,8 @@ class _OneParameter(ScalarModel):
         return self._variables_of_groups(groups, self._name, self._support)
 
     def _blocks(self, groups: Sequence[Group]) -> list[Block]:
-        labels = {group.labels for group in groups if isinstance(group, Bits) and group.labels is not None}
-        if len(labels) > 1:
-            raise ValueError(
-                f"`released` must have the same categories in the same order throughout, got {sorted(map(str, labels))}"
-            )
+        labels = (group.labels for group in groups if isinstance(group, Bits) and group.labels is not None)
+        refuse_different(labels, "released", "the same categories in the same order")
         return [self._of_groups(groups, self._name, self._support, self._default)]
 
     def _told_of(self, truth: Mapping[str, float | Floats], rng: np.random.Generator, n: int) -> Array:

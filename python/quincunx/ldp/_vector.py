@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -17,11 +16,18 @@ from quincunx._core import LdpLikelihood
 from quincunx._inference import Floats, Variable, parameters
 from quincunx._summary import Summary, are_counts
 from quincunx.ldp._groups import Group, Users, exact_sums, rounded
-from quincunx.ldp._noise import CLIPPED, RECORDS, MechanismLike, refuse_other_columns, sigmas
+from quincunx.ldp._noise import (
+    RECORDS,
+    MechanismLike,
+    refuse_different,
+    refuse_other_columns,
+    sigmas,
+    warn_of_clipping,
+)
 from quincunx.ldp._problem import Block
 from quincunx.ldp._scalar import ScalarModel
 from quincunx.ldp._simulation import DataSet, covariance, generated
-from quincunx.ldp.priors import LKJ, HalfNormal, Normal
+from quincunx.ldp.priors import Normal
 from quincunx.privacy.noise import GaussianNoise
 
 
@@ -155,13 +161,7 @@ class MultivariateNormalModel(ScalarModel):
         mean, spread = (np.asarray(self.posterior_mean_[name]) for name in ("mean", "covariance"))
         drawn = np.random.default_rng(0).multivariate_normal(mean, spread, 20_000, method="cholesky")
         share = float((np.linalg.norm(drawn, axis=1) > min(radii)).mean())
-        if share > CLIPPED:
-            warnings.warn(
-                f"about {share:.0%} of the vectors lie beyond the clients' bound {min(radii):g}, where they are "
-                "clipped, which the model does not know: the posterior may be biased",
-                UserWarning,
-                stacklevel=3,
-            )
+        warn_of_clipping(share, "vectors", min(radii), "the posterior")
 
     def _group(self, released: npt.ArrayLike, mechanism: object, exact: bool) -> Group:
         rows = self._numbers(released)
@@ -172,9 +172,7 @@ class MultivariateNormalModel(ScalarModel):
         if isinstance(released, (list, tuple, dict)):
             refuse_other_columns(released.values() if isinstance(released, dict) else released, "released")
         found = super()._groups(released, mechanism, exact, **data)
-        sizes = sorted({self._dimension([group]) for group in found})
-        if len(sizes) > 1:
-            raise ValueError(f"`released` must have as many coordinates throughout, got {sizes}")
+        refuse_different((self._dimension([group]) for group in found), "released", "as many coordinates")
         return found
 
     def _numbers(self, released: npt.ArrayLike) -> Floats:
@@ -199,10 +197,8 @@ class MultivariateNormalModel(ScalarModel):
     def _simulate(self, rng: np.random.Generator, n: int, groups: int = 0) -> DataSet:
         """Return parameters drawn from their priors, and what n users of theirs release: vectors of two coordinates."""
         d = 2
-        correlation = self._prior("correlation", LKJ(2))
-        assert isinstance(correlation, LKJ)
         prior = self._prior("mean", Normal(0, 5))
         truth: dict[str, float | Floats] = {"mean": np.array([generated(prior, rng) for _ in range(d)])}
-        truth["covariance"] = spread = covariance(d, self._prior("scales", HalfNormal(2.5)), correlation, rng)
+        truth["covariance"] = spread = covariance(d, *self._of_covariance(), rng)
         x = truth["mean"] + rng.multivariate_normal(np.zeros(d), spread, n, method="cholesky")
         return truth, (x + rng.normal(size=x.shape) * sigmas(self._noise(None, None), d),), {}
