@@ -11,7 +11,7 @@ from quincunx._inference._drive import Callback
 from quincunx._inference._estimator import PosteriorEstimator
 from quincunx._inference._parameters import Parametrized, parameters
 from quincunx._inference._posterior import Posterior
-from quincunx._inference._runs import Arrays, Problem, Report, Run, Sampler, Schedule, Variable
+from quincunx._inference._runs import Arrays, Problem, Report, Run, Sampler, Schedule, Single, Variable
 from quincunx._inference._shards import Backend, ShardLost
 from quincunx._types import Array, Facts, Floats
 
@@ -31,6 +31,7 @@ __all__ = [
     "Sampler",
     "Schedule",
     "ShardLost",
+    "Single",
     "Variable",
     "complaint_of",
     "complaints",

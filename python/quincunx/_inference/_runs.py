@@ -52,7 +52,7 @@ class Sampler(Protocol):
     """A run that is being continued, or several that are so together."""
 
     #: Turns in which several runs advance; one where stopping in between costs work.
-    rounds: ClassVar[int]
+    rounds: ClassVar[int] = 1
 
     @property
     def iteration(self) -> int:
@@ -66,7 +66,8 @@ class Sampler(Protocol):
         """Do a number of iterations and say whether the run has ended before its time; an exception loses nothing."""
 
     def statistics(self) -> dict[str, float | None]:
-        """Return what a callback hears of the last iteration."""
+        """Return what a callback hears of the last iteration; nothing where there are no callbacks."""
+        return {}
 
     def results(self) -> "list[Run]":
         """Return its runs as far as they came."""
@@ -121,6 +122,17 @@ class Schedule:
     def settled(self, bounds: Sequence[float] | Floats) -> bool:
         """Say whether the last two values of an objective agree within the tolerance."""
         return len(bounds) > 1 and bool(abs(bounds[-1] - bounds[-2]) < self.tolerance * abs(bounds[-1]))
+
+
+class Single(Sampler):
+    """A run that is continued alone."""
+
+    _schedule: Schedule
+
+    @property
+    def left(self) -> int:
+        """Iterations to do."""
+        return max(0, self._schedule.until - self.iteration)
 
 
 @dataclass(eq=False)

@@ -238,8 +238,7 @@ class DaskActors:
         for i in sorted(lost, key=lambda i: -self._sizes[i]):
             address = max(left, key=lambda address: (-number[address], left[address], address))
             if self._sizes[i] > left[address]:
-                roomiest = max(left, key=lambda address: left[address])
-                address = roomiest
+                address = max(left, key=lambda address: left[address])
             if (needed := self._sizes[i]) > (limit := left[address]):
                 raise TooLargeError(
                     f"a shard needs about {needed} bytes, and no worker has more than {limit} left: give more workers, "

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from quincunx import _check, _core
-from quincunx._inference import Arrays, Report, Run, Sampler, Schedule
+from quincunx._inference import Arrays, Report, Run, Sampler, Schedule, Single
 from quincunx._types import Array, Floats
 from quincunx.factorization._data import Data
 from quincunx.factorization._dispersion import Dispersion, Shapes
@@ -175,7 +175,7 @@ class Record:
         )
 
 
-class GibbsSampler:
+class GibbsSampler(Single):
     """A Gibbs chain that continues a run; its state is ``factor_i`` and, with ``"bessel"``, ``noise_i``.
 
     The core writes the record by way of a trace. An interrupt may come between any two lines: the core counts what
@@ -212,11 +212,6 @@ class GibbsSampler:
     def iteration(self) -> int:
         """Sweeps done."""
         return self._chain.iteration
-
-    @property
-    def left(self) -> int:
-        """Sweeps to do."""
-        return max(0, self._schedule.until - self.iteration)
 
     def advance(self, steps: int, report: Report | None) -> bool:
         """Do a number of sweeps; what is done and kept before an exception stays."""
@@ -264,11 +259,11 @@ def _part(report: Report, before: int, steps: int, total: int) -> Report:
     return hear
 
 
-class AscentSampler:
+class AscentSampler(Single):
     """A coordinate ascent that continues a run; its state is ``shape_i``, ``rate_i`` and the expected ``noise_i``."""
 
     #: An ascent that is told to continue a little at a time forms more bounds than it needs.
-    rounds: ClassVar[int] = 1
+    rounds = 1
 
     def __init__(self, problem: Problem, run: Run, schedule: Schedule) -> None:
         self._problem, self._run, self._schedule = problem, run, schedule
@@ -300,11 +295,6 @@ class AscentSampler:
     def iteration(self) -> int:
         """Iterations done."""
         return self._run.iteration + len(self._ascent.elbo())
-
-    @property
-    def left(self) -> int:
-        """Iterations to do."""
-        return max(0, self._schedule.until - self.iteration)
 
     def advance(self, steps: int, report: Report | None) -> bool:
         """Do a number of iterations; say whether the tolerance was met."""

@@ -11,12 +11,12 @@ there are; an ascent in one process, whose sums round, differs by rounding.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from quincunx import _check, _core
-from quincunx._inference import Array, Backend, Floats, Report, Run, Schedule
+from quincunx._inference import Array, Backend, Floats, Report, Run, Schedule, Single
 from quincunx._inference import _shards as shards
 from quincunx.factorization._chains import Problem
 from quincunx.factorization._data import Data
@@ -81,14 +81,13 @@ class AscentShard(RowShard):
             self.set_rows(i, *laws)
 
 
-class ShardedAscent:
+class ShardedAscent(Single):
     """One ascent of a fit, a `Sampler`; the shards have all of them."""
-
-    rounds: ClassVar[int] = 1
 
     def __init__(self, ascents: "Ascents", i: int, run: Run, whole: Any) -> None:
         problem = ascents.problem
         self._problem, self._i, self._run, self._ascents = problem, i, run, ascents
+        self._schedule = ascents.schedule
         cols, width = problem.data.shape[1], problem.layout.n_components
         row = Data(np.zeros((1, cols), dtype=np.int8), np.zeros(()), None)
         self._client = _ascent(resized(problem, row, slice(0, 1), 1, width), run.key)
@@ -111,11 +110,6 @@ class ShardedAscent:
         return self._iteration
 
     @property
-    def left(self) -> int:
-        """Iterations to do."""
-        return max(0, self._ascents.schedule.until - self.iteration)
-
-    @property
     def place(self) -> tuple[int, Laws, Floats, int]:
         """What the ascent needs to go back to where it is."""
         return self._iteration, self._columns, self._exposure, len(self._elbo)
@@ -127,18 +121,17 @@ class ShardedAscent:
 
     def advance(self, steps: int, report: Report | None) -> bool:
         """Do a number of iterations; say whether the tolerance was met."""
-        schedule = self._ascents.schedule
         for done in range(steps):
             self._ascents.lasting.do(self.iterate)
             if report is not None:
                 report(done + 1, steps)
-            if schedule.settled(self._elbo):
+            if self._schedule.settled(self._elbo):
                 self._converged = True
                 break
         if self._converged or not self.left:
             lasting = self._ascents.lasting
             lasting.do(self.close)
-            self._converged = self._converged or schedule.settled(self._elbo)
+            self._converged = self._converged or self._schedule.settled(self._elbo)
             lasting.do(lasting.remember)  # what has ended does not go back when another is stopped
         return self._converged
 
@@ -174,10 +167,6 @@ class ShardedAscent:
             held = [one for one in self._ascents.where.call("held", self._i, sums) if len(one)]
             exposure = np.maximum(exposure - np.sum(held, axis=0), 0.0)
         return exposure
-
-    def statistics(self) -> dict[str, float | None]:
-        """Return nothing: there are no callbacks."""
-        return {}
 
     def results(self) -> list[Run]:
         """Return the run as far as it came; after a stop within an iteration, as far as it was remembered."""

@@ -15,12 +15,12 @@ exactly in any order.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from quincunx import _check, _core
-from quincunx._inference import Array, Arrays, Backend, Floats, Report, Run, Schedule
+from quincunx._inference import Array, Arrays, Backend, Floats, Report, Run, Sampler, Schedule
 from quincunx._inference import _shards as shards
 from quincunx.factorization._chains import Problem, Record
 from quincunx.factorization._data import Data
@@ -110,10 +110,8 @@ class _Columns:
         self.chain.iteration, self.filled, self.right = place
 
 
-class ShardedGibbs(Together):
+class ShardedGibbs(Together, Sampler):
     """All chains of a fit together, a `Sampler`; leaves the same runs as `GibbsSampler` does of each."""
-
-    rounds: ClassVar[int] = 1
 
     each: list[_Columns]
 
@@ -217,10 +215,6 @@ class ShardedGibbs(Together):
             record.kept[place] = one.iteration
             record.log_likelihood[place] = shards.exact(shard[i][0] for shard in of_shards)[0]
             one.filled += 1
-
-    def statistics(self) -> dict[str, float | None]:
-        """Return nothing: there are no callbacks."""
-        return {}
 
     def results(self) -> list[Run]:
         """Return the runs as far as they came; after a stop within a round, as far as they were remembered."""

@@ -18,13 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._inference import Arrays, Report, Run, Schedule
+from quincunx._inference import Arrays, Report, Run, Schedule, Single
 from quincunx._types import Floats
 from quincunx.factorization._data import Data
 from quincunx.factorization._parts import Parts
@@ -58,14 +57,12 @@ class Batches:
     seen: int
 
 
-class StochasticSampler:
+class StochasticSampler(Single):
     """Passes over batches that continue a run; its state is ``shape_i``, ``rate_i``, and ``seen``: steps and rows.
 
     An iteration is a pass over all rows, in an order that the run's key and its number decide. What a pass is judged by
     is the mean of its batches' estimates of the bound, each at the laws that the batch found, scaled to all rows.
     """
-
-    rounds: ClassVar[int] = 1
 
     def __init__(
         self, data: Data, width: int, priors: list[Laws], batches: Batches, run: Run, schedule: Schedule
@@ -78,11 +75,6 @@ class StochasticSampler:
     def iteration(self) -> int:
         """Passes done."""
         return self._run.iteration
-
-    @property
-    def left(self) -> int:
-        """Passes to do."""
-        return max(0, self._schedule.until - self.iteration)
 
     def advance(self, steps: int, report: Report | None) -> bool:
         """Do a number of passes; say whether the tolerance was met. An interrupt leaves the last whole pass."""

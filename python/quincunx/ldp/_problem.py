@@ -141,10 +141,8 @@ class Problem:
         return [(Quadrature if self.quadrature else Chains)(self, runs, schedule)]
 
 
-class _Together:
+class _Together(Sampler):
     """A sampler of all runs at once, without callbacks."""
-
-    rounds: ClassVar[int] = 1
 
     def __init__(self, problem: Problem, runs: Sequence[Run], schedule: Schedule) -> None:
         self._problem, self._runs, self._schedule = problem, list(runs), schedule
@@ -153,10 +151,6 @@ class _Together:
     def iteration(self) -> int:
         """Iterations done before."""
         return self._runs[0].iteration
-
-    def statistics(self) -> dict[str, float | None]:
-        """Return nothing: no callback asks."""
-        return {}
 
 
 class Quadrature(_Together):
