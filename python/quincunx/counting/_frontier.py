@@ -6,9 +6,9 @@ the tables A backwards draws a set with exactly its probability.
 """
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 
 from quincunx import _check
+from quincunx.counting._activities import Activity, activities_of
 from quincunx.errors import TooLargeError
 from quincunx.graphs import Graph
 
@@ -178,12 +178,11 @@ def largest_set(graph: Graph) -> tuple[int, int, list[int]]:
     return size, frontier.total - (size << shift), sorted(chosen)
 
 
-def integer_weights(activities: Sequence[Fraction]) -> tuple[list[int], list[int], int]:
-    """Return integer weights of empty and occupied vertices, and the factor by which they are too large together."""
-    factor = 1
-    for activity in activities:
-        factor *= activity.denominator
-    return [a.denominator for a in activities], [a.numerator for a in activities], factor
+def frontier_of(graph: Graph, activity: Activity, memory_limit: int | None) -> WeightedFrontier:
+    """Return the frontier of sets of activities >= 0, with integer weights of empty and occupied vertices."""
+    activities = activities_of(graph, activity, negative=False)
+    free, taken = [a.denominator for a in activities], [a.numerator for a in activities]
+    return WeightedFrontier(graph, free, taken, _check.memory_limit(memory_limit))
 
 
 def _order(graph: Graph) -> list[int]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Literal, TypeAlias, Unpack, overload
+from typing import Literal, TypeAlias, Unpack, get_args, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,6 @@ from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, laid
 MakePlan: TypeAlias = Callable[[int], _core.ExactPlan]
 #: Ways to count perfect matchings.
 Method: TypeAlias = Literal["auto", "product", "fkt", "pfaffian", "even-subgraphs", "frontier"]
-_METHODS = ["auto", "product", "fkt", "pfaffian", "even-subgraphs", "frontier"]
 
 
 @overload
@@ -118,7 +117,7 @@ def count_perfect_matchings(
 
 def _perfect_matchings(graph: "GraphLike", method: Method, order: Order, job: Job) -> int:
     """Return the number of perfect matchings of a graph without weights."""
-    _check.one_of(method, "method", _METHODS)
+    _check.one_of(method, "method", get_args(Method))
     if order is not None and method == "auto":
         method = "frontier"
     if order is not None and method != "frontier":

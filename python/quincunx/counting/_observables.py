@@ -8,9 +8,9 @@ import numpy as np
 
 from quincunx import _check
 from quincunx._check import Number
-from quincunx.counting._activities import Activity, activities_of
+from quincunx.counting._activities import Activity
 from quincunx.counting._drawn import as_drawn
-from quincunx.counting._frontier import WeightedFrontier, integer_weights, largest_set
+from quincunx.counting._frontier import frontier_of, largest_set
 from quincunx.counting._independent_sets import independence_polynomial
 from quincunx.counting._matchings import count_of_drawn
 from quincunx.counting._parts import counting_doc
@@ -64,8 +64,7 @@ def occupation_probabilities(
     {'Ann': Fraction(1, 3), 'Bea': Fraction(1, 3)}
     """
     found, names = as_named(graph)
-    free, taken, _ = integer_weights(activities_of(found, activity, negative=False))
-    frontier = WeightedFrontier(found, free, taken, _check.memory_limit(memory_limit))
+    frontier = frontier_of(found, activity, memory_limit)
     return names.by_vertex([Fraction(weight, frontier.total) for weight in frontier.occupied_weights()])
 
 
@@ -95,8 +94,7 @@ def expected_size(graph: "GraphLike", activity: "Activity" = 1, *, memory_limit:
     Fraction(1, 1)
     """
     found = as_listed(graph)
-    free, taken, _ = integer_weights(activities_of(found, activity, negative=False))
-    frontier = WeightedFrontier(found, free, taken, _check.memory_limit(memory_limit))
+    frontier = frontier_of(found, activity, memory_limit)
     return Fraction(sum(frontier.occupied_weights()), frontier.total)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from quincunx import _check, _core
 from quincunx._rng import RandomSource, generator, key
-from quincunx.counting._activities import Activity, activities_of
+from quincunx.counting._activities import Activity
 from quincunx.counting._drawn import as_drawn
-from quincunx.counting._frontier import WeightedFrontier, integer_weights
+from quincunx.counting._frontier import frontier_of
 from quincunx.counting._matchings import count_of_drawn
 from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import as_named
@@ -337,8 +337,6 @@ def random_independent_set(
     """
     found, names = as_named(graph)
     number = _checked_size(size, found.num_vertices)
-    free, taken, _ = integer_weights(activities_of(found, activity, negative=False))
-    below = _uniform(generator(rng))
-    frontier = WeightedFrontier(found, free, taken, _check.memory_limit(memory_limit))
-    drawn = [names.vertices(one) for one in frontier.draw(below, number)]
+    frontier = frontier_of(found, activity, memory_limit)
+    drawn = [names.vertices(one) for one in frontier.draw(_uniform(generator(rng)), number)]
     return drawn[0] if size is None else drawn

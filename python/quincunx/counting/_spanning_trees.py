@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from typing import Literal, TypeAlias, Unpack, overload
+from typing import Literal, TypeAlias, Unpack, get_args, overload
 
 from quincunx import _check, _core
 from quincunx._job import Job, JobOptions
@@ -17,7 +17,6 @@ from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, laid
 
 #: Ways to count spanning trees.
 TreeMethod: TypeAlias = Literal["auto", "product", "elimination"]
-_METHODS = ["auto", "product", "elimination"]
 
 
 @overload
@@ -100,7 +99,7 @@ def count_spanning_trees(
     (Fraction(17, 2), 3)
     """
     job = Job(**options)
-    _check.one_of(method, "method", _METHODS)
+    _check.one_of(method, "method", get_args(TreeMethod))
     graph, unit, _ = laid(graph, weight)
     problem: object = None if method == "elimination" else _product(graph)
     if problem is None:
