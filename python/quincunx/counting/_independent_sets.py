@@ -434,8 +434,7 @@ def _dense_rate() -> float:
 def _planned_cost(plan: _core.ExactPlan, planning: float, threads: int, limit: int) -> CostEstimate:
     """Forecast what a plan will take, one prime at a time on each thread: the first are begun to see."""
     engine, one, work = plan.method
-    if one > limit:
-        raise TooLargeError(f"one prime needs {one} bytes, the limit is {limit} bytes", one, limit)
+    _check.room(one, "one prime", limit)
     if engine == _exact.INTEGERS:
         return CostEstimate(engine, one // 8, 1, one, 1, work, planning + work * 1e-9)
     lanes = next((lanes for lanes in (8, 4) if engine == "set partitions" and lanes * one <= limit), 1)

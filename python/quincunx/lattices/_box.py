@@ -6,7 +6,6 @@ import numpy as np
 
 from quincunx import _check
 from quincunx._docs import assembled
-from quincunx.errors import TooLargeError
 
 #: Which axes each boundary closes.
 CLOSED = {"free": (False, False), "cylinder": (False, True), "torus": (True, True)}
@@ -73,6 +72,4 @@ def refuse_too_large(what: str, vertices: int, edges: int, max_vertices: int | N
         if vertices > limit:
             raise ValueError(f"`max_vertices` must be at least the {vertices} vertices of the result, got {limit}")
     # Per vertex a position; per edge its ends, winding and displacement, the first two once more in the core's width.
-    needed = 16 * vertices + 64 * edges
-    if needed > 1 << 26 and needed > (available := _check.available_memory()):
-        raise TooLargeError(f"{what} needs {needed} bytes, {available} bytes are available", needed, available)
+    _check.room(16 * vertices + 64 * edges, what)

@@ -19,7 +19,6 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._aside import apart, aside
 from quincunx._types import Floats, Ints
-from quincunx.errors import TooLargeError
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import GraphLike, as_graph
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, weights_of
@@ -119,7 +118,7 @@ def _of_cylinder(lattice: Lattice, laplacian: bool) -> Floats:
     around = 1 if lattice.pbc[1] else 0
     high, circumference = lattice.extent[1 - around], lattice.extent[around]
     s = cell.num_sites
-    _refuse_large(high * s)
+    _check.room(40 * (high * s) ** 2, f"the spectrum of {high * s} vertices")
     found = []
     for a in range(circumference // 2 + 1):
         block = np.zeros((high * s, high * s), dtype=np.complex128)
@@ -155,15 +154,9 @@ def _of_square(lattice: Lattice, laplacian: bool) -> Floats:
     return sums
 
 
-def _refuse_large(n: int) -> None:
-    needed = 40 * n * n
-    if needed > (available := _check.available_memory()):
-        raise TooLargeError(f"the eigenvalues of {n} vertices need {needed} bytes", needed, available)
-
-
 def _of_graph(graph: Graph, laplacian: bool, weights: list[Fraction] | None) -> Floats:
     n = graph.num_vertices
-    _refuse_large(n)
+    _check.room(40 * n * n, f"the spectrum of {n} vertices")
     if n == 0:
         return np.empty(0)
     matrix = laplacian_of(graph, weights) if laplacian else adjacency_of(graph, weights)
