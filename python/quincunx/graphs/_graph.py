@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._html import table_html
+from quincunx._tables import is_sparse
 from quincunx._types import Array, ByLabel, Ints
 from quincunx.graphs._conversions import Conversions
 from quincunx.graphs._edges import checked_edges, keys_of, pairs_of
-from quincunx.graphs._others import is_sparse, library_of, parts_of, parts_of_sparse, parts_of_table
+from quincunx.graphs._others import library_of, parts_of, parts_of_sparse, parts_of_table
 from quincunx.graphs._parts import graph_doc
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from quincunx._tables import is_network
 from quincunx._types import Ints
 from quincunx.graphs._graph import Graph
-from quincunx.graphs._others import is_networkx
 
 T = TypeVar("T")
 
@@ -23,12 +23,12 @@ class Names:
 
     def __init__(self, given: object, graph: Graph) -> None:
         self._given, self._graph = given, graph
-        self.own = is_networkx(given) or graph._labels is not None
+        self.own = is_network(given) or graph._labels is not None
 
     @cached_property
     def edge_names(self) -> list[tuple[Hashable, ...]]:
         """The name of each edge."""
-        if is_networkx(self._given):
+        if is_network(self._given):
             return list(self._given.edges)
         labels, pairs = self._graph.labels, self._graph.edges.tolist()
         ends = [(labels[u], labels[v]) for u, v in pairs]

@@ -5,15 +5,15 @@ None of the libraries is imported for it: a value of theirs can only exist if it
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Hashable
 from numbers import Number
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._tables import is_network, is_sparse, of_library
 from quincunx.graphs._edges import MOST_VERTICES, keys_of, pairs_of
 
 if TYPE_CHECKING:
@@ -25,28 +25,6 @@ if TYPE_CHECKING:
 Foreign: TypeAlias = Any
 #: Number of vertices, edges, and labels.
 Parts: TypeAlias = tuple[int, npt.NDArray[np.int64], list[Hashable] | None]
-
-
-def is_networkx(value: object) -> TypeGuard[networkx.Graph]:
-    """Whether a value is a graph of networkx."""
-    networkx = sys.modules.get("networkx")
-    return networkx is not None and isinstance(value, networkx.Graph)
-
-
-def is_sparse(value: object) -> TypeGuard[scipy.sparse.sparray]:
-    """Whether a value is a sparse array or matrix of SciPy."""
-    sparse = sys.modules.get("scipy.sparse")
-    return sparse is not None and bool(sparse.issparse(value))
-
-
-def _is_rustworkx(value: object) -> bool:
-    rustworkx = sys.modules.get("rustworkx")
-    return rustworkx is not None and isinstance(value, (rustworkx.PyGraph, rustworkx.PyDiGraph))
-
-
-def _is_igraph(value: object) -> bool:
-    igraph = sys.modules.get("igraph")
-    return igraph is not None and isinstance(value, igraph.Graph)
 
 
 class Library(NamedTuple):
@@ -95,21 +73,21 @@ def _of_igraph(graph: Foreign) -> Parts:
 LIBRARIES = (
     Library(
         "networkx",
-        is_networkx,
+        is_network,
         lambda graph: bool(graph.is_directed()),
         _of_networkx,
         lambda graph, name: [value for *_, value in graph.edges(data=name)],
     ),
     Library(
         "rustworkx",
-        _is_rustworkx,
-        lambda graph: isinstance(graph, sys.modules["rustworkx"].PyDiGraph),
+        lambda value: of_library(value, "rustworkx", "PyGraph", "PyDiGraph"),
+        lambda graph: of_library(graph, "rustworkx", "PyDiGraph"),
         _of_rustworkx,
         lambda graph, name: [_payload(data, name) for data in graph.edges()],
     ),
     Library(
         "igraph",
-        _is_igraph,
+        lambda value: of_library(value, "igraph", "Graph"),
         lambda graph: bool(graph.is_directed()),
         _of_igraph,
         lambda graph, name: graph.es[name] if name in graph.es.attributes() else [None] * graph.ecount(),

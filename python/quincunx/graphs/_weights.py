@@ -11,10 +11,11 @@ import numpy as np
 
 from quincunx import _check
 from quincunx._check import Number
+from quincunx._tables import is_sparse
 from quincunx._types import Array, ByLabel, Ints
 from quincunx.graphs._graph import Graph, GraphLike, as_graph
 from quincunx.graphs._names import Names
-from quincunx.graphs._others import entries_of, is_sparse, library_of
+from quincunx.graphs._others import entries_of, library_of
 
 if TYPE_CHECKING:
     import scipy.sparse

@@ -7,10 +7,10 @@ import numpy as np
 
 from quincunx import _check
 from quincunx._optional import require
+from quincunx._tables import is_network
 from quincunx._types import Facts
 from quincunx.graphs._graph import GraphLike, as_graph
 from quincunx.graphs._names import Names
-from quincunx.graphs._others import is_networkx
 from quincunx.lattices import _picture
 from quincunx.lattices._lattice import Lattice
 from quincunx.lattices._picture import Placed
@@ -111,7 +111,7 @@ def _placed(value: Any, positions: Any) -> Placed:
     """Return a graph with a place for each vertex."""
     graph = as_graph(value, "lattice")
     if positions is None:
-        if is_networkx(value) and graph.num_vertices:
+        if is_network(value) and graph.num_vertices:
             places = dict(value.nodes(data="pos"))
             positions = None if any(place is None for place in places.values()) else places
     if positions is None:
