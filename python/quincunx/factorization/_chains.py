@@ -121,9 +121,7 @@ class Problem:
         """Return what both engines of the core begin with, priors as far as a run has learnt them."""
         layout, priors = self.layout, self.priors
         if "prior_shape_0" in run.state:
-            priors = list(
-                zip(_with_prefix("prior_shape", run.state), _with_prefix("prior_rate", run.state), strict=True)
-            )
+            priors = gammas(run, "prior_")
         return self.data.counts, layout.model, list(layout.extents), layout.n_components, priors, self.method
 
 
@@ -345,6 +343,6 @@ class AscentSampler(Single):
         return [run]
 
 
-def gammas(run: Run) -> list[tuple[Floats, Floats]]:
+def gammas(run: Run, of: str = "") -> list[tuple[Floats, Floats]]:
     """Return shapes and rates of the laws of an ascent's factors; rates of Dirichlet laws are sums of shapes."""
-    return list(zip(_with_prefix("shape", run.state), _with_prefix("rate", run.state), strict=True))
+    return list(zip(*(_with_prefix(of + name, run.state) for name in ("shape", "rate")), strict=True))

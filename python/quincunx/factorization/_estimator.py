@@ -355,15 +355,16 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         for name, value in (("executor", executor), ("callback", self.callback)):
             if client is not None and value is not None:
                 raise ValueError(f"`{name}` must be None with a `client`, whose workers have a part of all chains each")
+        data: Data
         if client is not None and is_lazy(released):
             if mask is not None:
                 raise ValueError("`mask` must be None with an array of Dask")
-            return self._fit_to(
-                self._problem(self._named(Lazy(released, alpha, self.noise, self.non_integer))), executor, keep, client
-            )
-        if are_files(released):
-            return self._fit_to(self._problem(self._parts(released, alpha, mask)), executor, keep, client)
-        return self._fit_to(self._problem(self._data(released, alpha, mask, reset=True)), executor, keep, client)
+            data = self._named(Lazy(released, alpha, self.noise, self.non_integer))
+        elif are_files(released):
+            data = self._parts(released, alpha, mask)
+        else:
+            data = self._data(released, alpha, mask, reset=True)
+        return self._fit_to(self._problem(data), executor, keep, client)
 
     def _problem(self, data: Data) -> Problem:
         """Return what the parameters make of data."""
@@ -426,8 +427,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         _check.whole(self.n_warmup, "n_warmup")
         for name in ("n_draws", "thin", "max_iter"):
             _check.whole(getattr(self, name), name, minimum=1)
-        if _check.real(self.tol, "tol") < 0:
-            raise ValueError(f"`tol` must be at least 0, got {self.tol}")
+        _check.nonnegative(self.tol, "tol")
         for name in self._switches:
             if not isinstance(value := getattr(self, name), (bool, np.bool_)):
                 raise TypeError(f"`{name}` must be True or False, got {value!r}")

@@ -135,8 +135,7 @@ class _Noise:
     def z(self) -> Floats:
         """In standard deviations; NaN where there is no noise."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            found: Floats = np.where(self.variance > 0, self.seen / np.sqrt(self.variance), np.nan)
-        return found
+            return np.where(self.variance > 0, self.seen / np.sqrt(self.variance), np.nan)
 
     @property
     def off(self) -> npt.NDArray[np.bool_]:
