@@ -317,6 +317,12 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(run, tmp_path):
         (["info", "everything"], "everything"),
         (["entropy", "square", "--width", "7"], "`--width` must be even"),
         (["entropy", "cubic"], "must be one of"),
+        ([*COUNT, "square", "4x4", "--polynomial", "--estimate"], "`--polynomial` must be left out with `--estimate`"),
+        ([*COUNT, "--edges", "-", "--twist", "1"], "`--twist` must be left out with `--edges`"),
+        (["table", "records", "--grid"], "`--grid` must be left out for records"),
+        (["table", "--max", "3"], "`--max` must be left out without `lattice`"),
+        (["entropy", "square", "--estimate", "--checkpoint", "x"], "`--checkpoint` must be left out with `--estimate`"),
+        (["job", "start", "count", "spanning-trees", "square", "2x2", "--polynomial", "--dir", "x"], "`--polynomial`"),
     ],
 )
 def test_a_bad_argument_is_one_sentence_and_status_2(run, arguments, says):

@@ -96,9 +96,6 @@ def graph_of(
 
         path = os.fspath(edges)
         return On(graphs.read_edges(lines_of(path), delimiter=delimiter, header=header), {"edges": path})
-    for name, value in (("delimiter", delimiter), ("header", header)):
-        if value is not None:
-            raise ValueError(f"`{name}` must be left out without `--edges`")
     if lattice is None:
         raise ValueError("`LATTICE` must be given, or a graph with `--edges`")
     from quincunx import lattices

@@ -63,7 +63,7 @@ class Started(Verb):
 
     def __init__(self, verb: Verb) -> None:
         takes = {name: make for name, make in verb.takes.items() if name not in _OWN}
-        super().__init__(verb.where, verb.help, like=verb.like, takes=takes, exclusive=verb.exclusive)
+        super().__init__(verb.where, verb.help, like=verb.like, takes=takes, exclusive=verb.exclusive, idle=verb.idle)
 
     @cached_property
     def parameters(self) -> dict[str, Parameter]:

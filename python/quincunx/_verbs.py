@@ -22,6 +22,8 @@ from quincunx._types import Facts
 
 #: What runs, and what makes arguments.
 Function: TypeAlias = Callable[..., Any]
+#: An option, whether it is given or which words, and what has no effect beside it.
+Idle: TypeAlias = tuple[str, bool | tuple[str, ...], tuple[str, ...]]
 
 # Options with other names than the parameters behind them; the `n_` of numbers is left out.
 _NAMES = {"memory_limit": "memory", "random_state": "seed", "max_iter": "iterations", "size": "max"}
@@ -68,6 +70,9 @@ class Verb:
         Functions that make arguments out of what the command line says: of a word, or of several options of their own.
     exclusive : sequence of str
         Flags of which one may be given.
+    idle : sequence of tuple
+        Options that have no effect, which are refused: the name of another, whether that is given or left out, or the
+        words for which they have none, and their names.
     """
 
     def __init__(
@@ -78,8 +83,9 @@ class Verb:
         like: Sequence[str] = (),
         takes: Mapping[str, Function] = MappingProxyType({}),
         exclusive: Sequence[str] = (),
+        idle: Sequence[Idle] = (),
     ) -> None:
-        self.where, self.like, self.takes, self.exclusive = function, like, takes, exclusive
+        self.where, self.like, self.takes, self.exclusive, self.idle = function, like, takes, exclusive, idle
         self.help = help or _sentence(inspect.getdoc(self.function) or "")
         #: The words of the command line, as they were said.
         self.words: Sequence[str] = ()
@@ -105,11 +111,25 @@ class Verb:
 
     def values(self, options: Facts) -> Facts:
         """Return the arguments of the function for options as argparse has them."""
+        self._refuse_idle(options)
         values = dict(options)
         for name, make in self.takes.items():
             parts = [part for part in named(make) if part in values]
             values[name] = make(**{part: values.pop(part) for part in parts}) if parts else make(values[name])
         return values
+
+    def _refuse_idle(self, options: Facts) -> None:
+        """Refuse options that would have no effect."""
+        given = {name for name, value in options.items() if value != self.parameters[name].default}
+        for name, beside, idle in self.idle:
+            if name not in options:
+                continue
+            if isinstance(beside, bool):
+                applies, where = (name in given) == beside, f"{'with' if beside else 'without'} `{name}`"
+            else:
+                applies, where = options[name] in beside, f"for {options[name]}"
+            if applies and (useless := sorted(given.intersection(idle))):
+                raise ValueError(f"`{useless[0]}` must be left out {where}")
 
     def call(self, values: Facts, *, progress: bool) -> object:
         """Call the function, with a bar if it has one."""

@@ -23,7 +23,7 @@ from quincunx import _check, _core, _executors, _units
 from quincunx._arguments import Boundary, Dask, File, On, Size, graph_of, lines_of, output_of, source_of
 from quincunx._jobs import Started
 from quincunx._types import Facts
-from quincunx._verbs import Parser, Verb, filled
+from quincunx._verbs import Function, Idle, Parser, Verb, filled
 from quincunx.errors import ConvergenceWarning, MisfitWarning
 
 
@@ -114,8 +114,6 @@ def _count(
         return _units.shown(vars(cost) | ({} if json else people), json)
     start = time.perf_counter()
     by_size = {"independent-sets": "independence_polynomial", "matchings": "matching_polynomial"}
-    if polynomial and what not in by_size:
-        raise ValueError(f"`--polynomial` must be left out for {what}")
     function = getattr(counting, by_size[what] if polynomial else f"count_{what.replace('-', '_')}")
     how: Facts = {"checkpoint": checkpoint, "checkpoint_interval": checkpoint_interval}
     with _executors.dask_client(dask) as client:
@@ -186,8 +184,6 @@ def _random(
     from quincunx import counting
     from quincunx._rng import generator
 
-    if activity is not None and what != "independent-set":
-        raise ValueError(f"`activity` must be left out for {what}")
     chance, draw = generator(random_state, "random_state"), getattr(counting, f"random_{what.replace('-', '_')}")
     how = {} if activity is None else {"activity": _check.rational(activity, "activity")}
     found: list[list[object]] = []
@@ -237,8 +233,6 @@ def _table(
             for (m, p), value in entries.items()
         ]
         return json_module.dumps({"wrong": rows}) if json else _tables.tables()
-    if grid and json:
-        raise ValueError("`grid` must be left out with `json`")
     from quincunx import counting
 
     limits = {"threads": threads, "memory_limit": memory_limit}
@@ -445,18 +439,36 @@ GROUPS = {
     "budget": "what may be spent on releases, and what has been",
     "bayesnet": "Bayesian networks of private records",
 }
-_ON: Facts = {
-    "takes": {"on": graph_of},
-    "like": ("lattices:named", "graphs:read_edges", "counting:count_independent_sets"),
-}
+_LIKE = ("lattices:named", "graphs:read_edges", "counting:count_independent_sets")
+_TABLES = ("size", "boundary", "compare", "grid", "threads", "memory_limit")
 _FILES: Facts = {"takes": {"source": source_of, "out": output_of}}
 
+
+def _on(function: Function, *idle: Idle, exclusive: Sequence[str] = ()) -> Verb:
+    """Return a verb on a lattice or a graph."""
+    lattices, files = ("boundary", "twist", "multigraph"), ("delimiter", "header")
+    idle = ("edges", True, lattices), ("edges", False, files), *idle
+    return Verb(function, takes={"on": graph_of}, like=_LIKE, exclusive=exclusive, idle=idle)
+
+
 VERBS: dict[str, Verb] = {
-    "count": Verb(_count, **_ON),
-    "hard-core": Verb(_hard_core, **_ON),
-    "table": Verb(_table, like=("counting:independent_set_table", *_ON["like"])),
-    "spectrum": Verb(_spectrum, **_ON, exclusive=("laplacian", "energy", "kirchhoff", "connectivity")),
-    "random": Verb(_random, **_ON),
+    "count": _on(
+        _count,
+        ("what", ("spanning-trees", "perfect-matchings"), ("polynomial",)),
+        ("estimate", True, ("polynomial", "checkpoint", "checkpoint_interval", "dask")),
+    ),
+    "hard-core": _on(_hard_core),
+    "table": Verb(
+        _table,
+        like=("counting:independent_set_table", *_LIKE),
+        idle=(
+            ("json", True, ("grid",)),
+            ("lattice", False, _TABLES),
+            ("lattice", ("records", "triangulated"), _TABLES),
+        ),
+    ),
+    "spectrum": _on(_spectrum, exclusive=("laplacian", "energy", "kirchhoff", "connectivity")),
+    "random": _on(_random, ("what", ("spanning-tree", "perfect-matching"), ("activity",))),
     "privatize": Verb(
         "privacy._command:privatize_command",
         "release counts under local privacy",
@@ -475,11 +487,7 @@ VERBS: dict[str, Verb] = {
         like=("privacy._command:mechanism_of",),
     ),
     "audit": Verb("privacy._command:audit_command", "put a claim of privacy to the test"),
-    "convert": Verb(
-        "privacy._command:convert_command",
-        "write a release in another format",
-        **_FILES,
-    ),
+    "convert": Verb("privacy._command:convert_command", "write a release in another format", **_FILES),
     "ldp": Verb(
         "ldp._command:ldp_command", "infer a posterior from locally private releases", takes={"source": source_of}
     ),
@@ -506,6 +514,7 @@ VERBS: dict[str, Verb] = {
         "entropy._command:entropy_command",
         "bound the entropy of independent sets, or another model, per vertex, in nats, and its exponential: both ends",
         like=("entropy:entropy_bounds",),
+        idle=(("estimate", True, ("width", "bond_dimension", "checkpoint", "checkpoint_interval")),),
     ),
     "info": Verb(_info),
     "completion": Verb(_completion),
