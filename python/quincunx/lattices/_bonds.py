@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from quincunx._types import Floats, Ints
 from quincunx.errors import TooLargeError
 
 Vector: TypeAlias = tuple[float, float]
@@ -21,8 +21,6 @@ _TOLERANCE = 1e-9
 #: Pairs of sites that are looked at, of 64 bytes each: a quarter of a gigabyte.
 _MOST_PAIRS = 1 << 22
 
-FloatArray = npt.NDArray[np.float64]
-
 
 class Surroundings:
     """The sites around each site of a cell, by places in the plane."""
@@ -34,7 +32,7 @@ class Surroundings:
         self.coordinates = np.linalg.inv(self.basis)
         self.tolerance = _TOLERANCE * float(np.hypot(*self.basis.T).max())
 
-    def within(self, radius: float) -> tuple[npt.NDArray[np.int64], FloatArray]:
+    def within(self, radius: float) -> tuple[Ints, Floats]:
         """Return rows (from, to, dx, dy) of all other sites at most so far, and the vectors to them."""
         spread = np.abs(self.from_to @ self.coordinates).max(axis=(0, 1))
         reach = np.ceil(radius * np.hypot(*self.coordinates) + spread + 1e-6)

@@ -10,14 +10,13 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._optional import axes, require
+from quincunx._types import Floats, Ints
 from quincunx.graphs import Graph
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-IntArray: TypeAlias = npt.NDArray[np.int64]
 
 #: Colors of edges beside gray, which no set, matching or tree is drawn in.
 _HUES = ("C4", "C8", "C9", "C5", "C6")
@@ -33,14 +32,14 @@ class Placed:
     """
 
     graph: Graph
-    positions: FloatArray
-    displacements: FloatArray
-    windings: IntArray
+    positions: Floats
+    displacements: Floats
+    windings: Ints
     edge_colors: npt.NDArray[Any]
     over: BoolArray
 
     @property
-    def edges(self) -> IntArray:
+    def edges(self) -> Ints:
         """The ends of the edges."""
         return self.graph.edges
 
@@ -127,9 +126,7 @@ def _by_color(
     ]
 
 
-def _way(
-    starts: FloatArray, along: FloatArray, bent: BoolArray, chosen: BoolArray, begin: float, end: float
-) -> FloatArray:
+def _way(starts: Floats, along: Floats, bent: BoolArray, chosen: BoolArray, begin: float, end: float) -> Floats:
     """Return the points of a part of each chosen edge: straight, or along a parabola beside it."""
     bends = bent[chosen].any()
     t = np.linspace(begin, end, 13 if bends else 2)[:, None]
@@ -159,7 +156,7 @@ def _check_tree(lattice: Placed, grown: BoolArray) -> None:
         root[u] = v
 
 
-def _wrap_names(lattice: Placed, starts: FloatArray, ends: FloatArray) -> Iterator[tuple[Any, Any, str]]:
+def _wrap_names(lattice: Placed, starts: Floats, ends: Floats) -> Iterator[tuple[Any, Any, str]]:
     """Yield the tips of the halves of wrapped edges, a few points beyond them, and their names."""
     number = {"a": 0, "b": 0, "c": 0}
     for edge in np.flatnonzero(lattice.windings.any(axis=1)).tolist():
