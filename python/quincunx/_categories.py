@@ -104,10 +104,9 @@ class Categories:
         except TypeError:
             raise TypeError(f"`{name}` must hold labels of categories, got values that are none") from None
         if codes.size and codes.min() < 0:
-            first = int(np.argmax(codes < 0))
-            index = tuple(int(i) for i in np.unravel_index(first, array.shape))
-            place = f" at index {index}" if index else ""
-            raise ValueError(f"`{name}` must hold categories among {self._shown()}, got {found[first]!r}{place}")
+            wrong = found[int(np.argmax(codes < 0))]
+            _, place = _check.first(codes.reshape(array.shape) < 0)
+            raise ValueError(f"`{name}` must hold categories among {self._shown()}, got {wrong!r}{place}")
         return codes.reshape(array.shape)
 
     def decode(self, codes: Array) -> Array:

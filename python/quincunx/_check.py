@@ -172,7 +172,7 @@ def counts(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[
         bad = array > np.uint64(2**63 - 1)
     if minimum is not None:
         bad |= array < minimum
-    _refuse(array, bad, name, "whole numbers" if minimum is None else f"whole numbers of at least {minimum}")
+    refuse(array, bad, name, "whole numbers" if minimum is None else f"whole numbers of at least {minimum}")
     return laid_out(array, np.int64)
 
 
@@ -242,7 +242,7 @@ def reals_where(
 def require(array: npt.NDArray[np.float64], fine: npt.NDArray[np.bool_], name: str, rule: str) -> None:
     """Refuse real numbers of which some are not fine, naming the index of the first one."""
     if not fine.all():
-        index, place = _first(~fine)
+        index, place = first(~fine)
         raise ValueError(f"`{name}` must be {rule}, got {float(array[index])}{place}")
 
 
@@ -252,7 +252,7 @@ def counts_as_floats(value: object, name: str, *, minimum: int | None = 0) -> np
         return np.array(value, dtype=np.float64)
     array = counts(value, name, minimum=minimum)
     if array.size and not (array.max() <= 2**53 and array.min() >= -(2**53)):
-        _refuse(array, (array > 2**53) | (array < -(2**53)), name, "whole numbers of at most 2**53 in size")
+        refuse(array, (array > 2**53) | (array < -(2**53)), name, "whole numbers of at most 2**53 in size")
     return array.astype(np.float64)
 
 
@@ -351,7 +351,7 @@ def reals(value: object, name: str) -> npt.NDArray[np.float64]:
     if array.dtype.kind not in "iuf" and array.size:
         raise _not_numbers(array, name, "numbers")
     bad = ~np.isfinite(array) if array.dtype.kind == "f" else np.zeros(array.shape, dtype=bool)
-    _refuse(array, bad, name, "finite numbers")
+    refuse(array, bad, name, "finite numbers")
     return laid_out(array, np.float64)
 
 
@@ -366,7 +366,7 @@ def categories(value: object, name: str, number: int) -> Array:
     elif array.dtype.kind not in "iu":
         array = counts(array, name, minimum=None)
     if array.size and not (array.min() >= 0 and array.max() < number):
-        _refuse(array, (array < 0) | (array >= number), name, f"whole numbers between 0 and {number - 1}")
+        refuse(array, (array < 0) | (array >= number), name, f"whole numbers between 0 and {number - 1}")
     return laid_out(array, array.dtype.type)
 
 
@@ -380,13 +380,14 @@ def _not_numbers(array: Array, name: str, rule: str) -> TypeError:
     return TypeError(f"`{name}` must hold {rule}, got dtype {array.dtype}")
 
 
-def _first(bad: npt.NDArray[np.bool_]) -> tuple[tuple[int, ...], str]:
+def first(bad: npt.NDArray[np.bool_]) -> tuple[tuple[int, ...], str]:
     """Return the index of the first bad element, and how a message names the place."""
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
     return index, f" at index {index}" if index else ""
 
 
-def _refuse(array: Array, bad: npt.NDArray[np.bool_], name: str, rule: str) -> None:
+def refuse(array: Array, bad: npt.NDArray[np.bool_], name: str, rule: str) -> None:
+    """Refuse an array of which some elements are bad, naming the index of the first one."""
     if bad.any():
-        index, place = _first(bad)
+        index, place = first(bad)
         raise ValueError(f"`{name}` must hold {rule}, got {array[index]}{place}")

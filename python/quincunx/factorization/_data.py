@@ -168,7 +168,7 @@ def as_data(
     if values.dtype.kind == "b":
         values = values.view(np.int8)
     if values.dtype.kind == "f":
-        _refuse_missing(values)
+        _check.refuse(values, ~np.isfinite(values), "released", "finite numbers where it is not masked")
         if non_integer == "round":
             values = np.rint(values)
     # Integers are packed as they are: eight bytes a cell would be most of the memory of a large fit.
@@ -179,25 +179,16 @@ def as_data(
     return Data(_compact(whole, copy=not kept), alpha, held_out, axes)
 
 
-def _refuse_missing(values: Array) -> None:
-    bad = ~np.isfinite(values)
-    if bad.any():
-        index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
-        raise ValueError(
-            f"`released` must not hold NaN or infinity where it is not masked, got {values[index]} at index {index}"
-        )
-
-
 def _refuse_negative(whole: Array, alpha: Floats, noise: str) -> None:
     if not whole.size or whole.min() >= 0 or (alpha > 0).all():  # a byte for each cell less than what is below
         return
     bad = (whole < 0) & (alpha == 0)
     if bad.any():
-        index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
+        index, place = _check.first(bad)
         hint = " (give the `alpha` of the noise)" if noise == "geometric" and alpha.ndim == 0 else ""
         raise ValueError(
             f"Negative values in data: `released` must hold counts of at least 0 where there is no noise, "
-            f"got {whole[index]} at index {index}{hint}"
+            f"got {whole[index]}{place}{hint}"
         )
 
 

@@ -208,8 +208,7 @@ def _filled(released: npt.ArrayLike, own: int) -> tuple[npt.ArrayLike, Array | N
     mask = np.ma.getmaskarray(values)
     missing = np.asarray(mask.all(axis=-1) if own else mask)
     if own and (broken := mask.any(axis=-1) & ~missing).any():
-        place = tuple(int(i) for i in np.argwhere(broken)[0])
-        raise ValueError(f"`released` must have whole reports masked, got a part of one at index {place}")
+        raise ValueError(f"`released` must have whole reports masked, got a part of one{_check.first(broken)[1]}")
     if missing.all():
         raise ValueError(f"`released` must hold at least one report, got {missing.size} that are masked")
     found = values.data.copy()
