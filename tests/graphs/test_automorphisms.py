@@ -554,7 +554,7 @@ def test_a_group_of_a_labelled_graph_answers_in_its_names():
 
 
 def test_cycles_of_a_large_graph_list_only_the_points_that_move():
-    n = 100_000
+    n = 30_000
     random = np.random.default_rng(3)
     parents = (random.random(n - 1) * np.arange(1, n)).astype(int)
     group = automorphism_group((n, np.stack([parents, np.arange(1, n)], axis=1)))
@@ -562,7 +562,7 @@ def test_cycles_of_a_large_graph_list_only_the_points_that_move():
     cycles = group.cycles()
     taken = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert taken < 50e6 < 8 * n * len(cycles)
+    assert taken < 15e6 < 8 * n * len(cycles)
     edges = {frozenset((child, parent)) for child, parent in enumerate(parents.tolist(), 1)}
     neighbors = [[] for _ in range(n)]
     for u, v in edges:

@@ -14,6 +14,7 @@
 | repeated seeds, forks | noise that is drawn twice | here |
 """
 
+import functools
 import math
 import multiprocessing
 import os
@@ -186,14 +187,10 @@ def test_forked_children_do_not_repeat_their_parents_noise():
     subprocess.run([sys.executable, "-c", textwrap.dedent(FORK)], check=True, timeout=60)
 
 
-def _draw(_):
-    return privatize(np.zeros(32, dtype=int), epsilon=0.01).values.tolist()
-
-
 def test_spawned_workers_do_not_share_noise():
     with multiprocessing.get_context("spawn").Pool(2) as pool:
-        draws = [tuple(draw) for draw in pool.map(_draw, range(4), chunksize=1)]
-    assert len(set(draws)) == 4
+        releases = pool.map(functools.partial(privatize, epsilon=0.01), [np.zeros(32, dtype=int)] * 4, chunksize=1)
+    assert len({tuple(release.values.tolist()) for release in releases}) == 4
 
 
 def test_numpys_seed_does_not_touch_the_noise():

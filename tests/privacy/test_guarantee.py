@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import optimize, special
 
 from quincunx import _core
 from quincunx.privacy import (
@@ -144,7 +145,6 @@ def test_many_responses_beside_gaussian_noise_are_never_below_the_exact_sum(epsi
         def profile(e):
             return mpmath.ncdf(u / 2 - e / u) - mpmath.exp(e) * mpmath.ncdf(-u / 2 - e / u)
 
-        masses = ((k, mpmath.binomial(times, k) * keep**k * (1 - keep) ** (times - k)) for k in range(times + 1))
         return sum(mass * profile(mpmath.mpf(at) - (2 * k - times) * level) for k, mass in masses)
 
     both = times * PrivacyGuarantee(epsilon) & PrivacyGuarantee.of_gaussian(sigma, 1e-6)
@@ -153,6 +153,7 @@ def test_many_responses_beside_gaussian_noise_are_never_below_the_exact_sum(epsi
         math.hypot(1 / sigma, epsilon * times**0.5),
     )
     with mpmath.workdps(30):
+        masses = [(k, mpmath.binomial(times, k) * keep**k * (1 - keep) ** (times - k)) for k in range(times + 1)]
         for place in (-9.0, 0.0, 1.0, 4.0, 8.0, 20.0):
             at = max(middle + place * deviation, 0.0)
             delta = exact(at)
@@ -325,14 +326,15 @@ def precise_profile(epsilon, squared):
     return mpmath.ncdf(u / 2 - epsilon / u) - mpmath.exp(epsilon) * mpmath.ncdf(-u / 2 - epsilon / u)
 
 
-def epsilon_near(target, squared):
-    """An epsilon whose delta is about `target`."""
+def epsilon_near(log_delta, squared):
+    """An epsilon whose delta has about this logarithm."""
     u = math.sqrt(squared)
-    low, high = 0.0, 60 * u + u * u
-    for _ in range(70):
-        middle = (low + high) / 2
-        low, high = (middle, high) if precise_profile(middle, squared) > target else (low, middle)
-    return high
+
+    def above(epsilon):
+        first = special.log_ndtr(u / 2 - epsilon / u)
+        return first + math.log(-math.expm1(epsilon + special.log_ndtr(-u / 2 - epsilon / u) - first)) - log_delta
+
+    return optimize.brentq(above, 0.0, 60 * u + u * u)
 
 
 @pytest.mark.parametrize("copies", [1, 2, 3, 17])
@@ -343,7 +345,7 @@ def test_subnormal_deltas_are_never_below_the_exact_ones(copies):
         for _ in range(60):
             sigma = math.exp(rng.uniform(-1, 4))
             squared = copies / Fraction(sigma) ** 2
-            epsilon = epsilon_near(quantum * 2 ** rng.uniform(1, 11), squared)
+            epsilon = epsilon_near((rng.uniform(1, 11) - 1074) * math.log(2), squared)
             exact = precise_profile(epsilon, squared)
             for beside in (None, PrivacyGuarantee(min(epsilon / 9, 1.0))):
                 guarantee = copies * PrivacyGuarantee.of_gaussian(sigma, 1e-5)
