@@ -7,8 +7,10 @@ lattice's weights below, in balls: integers over a power of two, within an error
 import json
 import sys
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from math import prod
+from operator import mul
 
 from mpmath import iv, mp
 
@@ -53,6 +55,7 @@ def operator_of(entry):
 def torus(name, z, rows):
     """Return the matrix whose n-th power has the weight of a torus of n letters and so many rows as its trace."""
     _, half, occupied, faces, weight = OPERATORS[name]
+    weight = cache(weight)
     letters, following = range(len(occupied)), [*range(1, rows), 0]
     words = list(product(letters if faces else (0, 1), repeat=rows))
 
@@ -107,18 +110,19 @@ def powers(matrix, scale, squarings, bits=640):
     """Yield enclosures of the logarithms of |tr X^(2^k)| and of a bound on the norm of X^(2^k), k = 0, 1, ..."""
     entries = [[int(x * 2**bits // scale) for x in row] for row in matrix]
     error, exponent, size = 1, iv.log(iv.mpf(scale)) - bits * iv.log(2), len(matrix)
-    for _ in range(squarings + 1):
+    for step in range(squarings + 1):
+        if step:
+            most = max(abs(x) for row in entries for x in row) + error
+            shift = max(0, 2 * most.bit_length() + size.bit_length() - bits)
+            columns = list(zip(*entries, strict=True))
+            entries = [[sum(map(mul, row, col)) >> shift for col in columns] for row in entries]
+            error, exponent = (2 * size * most * error >> shift) + 2, 2 * exponent + shift * iv.log(2)
         trace, wide = abs(sum(row[i] for i, row in enumerate(entries))), size * error
         norm = iv.sqrt(iv.mpf(sum(x * x for row in entries for x in row))) + wide
         yield (
             iv.log(iv.mpf([trace - wide, trace + wide])) + exponent if trace > wide else None,
             iv.log(norm) + exponent,
         )
-        most = max(abs(x) for row in entries for x in row) + error
-        shift = max(0, 2 * most.bit_length() + size.bit_length() - bits)
-        columns = list(zip(*entries, strict=True))
-        entries = [[sum(map(int.__mul__, row, col)) >> shift for col in columns] for row in entries]
-        error, exponent = (2 * size * most * error >> shift) + 2, 2 * exponent + shift * iv.log(2)
 
 
 def ends(entry):

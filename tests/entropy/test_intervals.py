@@ -3,6 +3,7 @@
 import copy
 import functools
 import importlib.util
+import json
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -21,10 +22,17 @@ ROOT3 = math.sqrt(3)
 
 @pytest.fixture(scope="module")
 def checker():
-    """Return the module of the program that knows nothing of ours."""
+    """Return the module of the program that knows nothing of ours; what a trial vector proves is found once."""
     of = importlib.util.spec_from_file_location("check_intervals", TESTS / "check_intervals.py")
     module = importlib.util.module_from_spec(of)
     of.loader.exec_module(module)
+    ends, found = module.ends, {}
+
+    def once(entry):
+        facts = json.dumps({key: value for key, value in entry.items() if key not in ("lower", "upper")})
+        return found[facts] if facts in found else found.setdefault(facts, ends(entry))
+
+    module.ends = once
     return module
 
 
@@ -59,8 +67,10 @@ def test_the_checker_knows_each_lattice_by_its_tori(checker, name):
     letters = {"4-8-8": 3, "kagome": 3}.get(lattice, 5)
     for z in (Fraction(1), Fraction(2, 3)):
         matrix = np.array(checker.torus(name, z, 4), dtype=object)
+        unit = math.lcm(*(entry.denominator for entry in matrix.flat))
+        matrix = np.frompyfunc(int, 1, 1)(unit * matrix)
         power = functools.reduce(np.dot, [matrix] * (letters - 1))
-        found = (power * matrix.T).sum()  # the trace of their product
+        found = Fraction((power * matrix.T).sum(), unit**letters)  # the trace of their product
         assert found == (count_independent_sets(graph) if z == 1 else hard_core(graph, z))
 
 
