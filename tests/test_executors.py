@@ -14,6 +14,7 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
+from tests.factorization.chains import assert_same_runs
 
 from quincunx import _check, _core, _executors, lattices
 from quincunx._executors import Tasks, memory_of_task, workers
@@ -329,19 +330,6 @@ class Weighing(Executor):
         return future
 
 
-def same_runs(one, other):
-    for a, b in zip(one._posterior.runs, other._posterior.runs, strict=True):
-        assert (a.iteration, a.converged) == (b.iteration, b.converged)
-        np.testing.assert_array_equal(a.kept, b.kept)
-        for name in ("state", "draw_statistics", "step_statistics"):
-            first, second = getattr(a, name), getattr(b, name)
-            assert first.keys() == second.keys()
-            for key in first:
-                np.testing.assert_array_equal(first[key], second[key])
-        for first, second in zip(a.draws, b.draws, strict=True):
-            np.testing.assert_array_equal(first, second)
-
-
 def test_a_chain_that_goes_on_does_not_carry_its_draws():
     how = {"n_chains": 2, "n_warmup": 5, "random_state": 4, "warm_start": True}
     model = PoissonFactorization(3, n_draws=300, **how).fit(RELEASE)
@@ -349,7 +337,7 @@ def test_a_chain_that_goes_on_does_not_carry_its_draws():
     model.set_params(n_draws=2).fit(RELEASE, executor=weighing)
     here = PoissonFactorization(3, n_draws=300, **how).fit(RELEASE)
     here.set_params(n_draws=2).fit(RELEASE)
-    same_runs(model, here)
+    assert_same_runs(model, here)
     draws = 300 * 8 * 3 * sum(RELEASE.shape)
     assert max(weighing.out + weighing.back) < draws / 10
 
@@ -384,7 +372,7 @@ def test_fits_go_on_over_dask_bit_for_bit(dask, released, inference, method):
     for _ in range(2):
         there.fit(released, alpha=0.3, mask=mask, executor=dask)
         here.fit(released, alpha=0.3, mask=mask)
-        same_runs(there, here)
+        assert_same_runs(there, here)
     np.testing.assert_array_equal(there.embedding_, here.embedding_)
 
 
