@@ -204,7 +204,7 @@ import gc, json, sys, warnings
 import numpy as np
 from quincunx import _check
 from quincunx.errors import TooLargeError
-from quincunx.factorization import PoissonFactorization, _chains
+from quincunx.factorization import PoissonFactorization, _chains, _misfit
 
 def status(name):
     return next(int(line.split()[1]) << 10 for line in open("/proc/self/status") if line.startswith(name))
@@ -217,7 +217,9 @@ def fit(release, **settings):
 
 settings, available = json.loads(sys.argv[1]), _check.available_memory
 # Overdispersed counts take thirty times the bytes a cell, and the time.
-rows = 6000 if "likelihood" not in settings else 1500 if settings.get("inference") == "vi" else 3000
+rows = 6000 if "likelihood" not in settings else 1500 if settings.get("inference") == "vi" else 1000
+if rows == 1000:
+    _misfit._BLOCK = 1 << 16  # beside few cells the check would take most
 release = np.random.default_rng(1).integers(-2, 4, (rows, 1000), dtype=np.int8)
 _chains._BEFORE = 1  # iterations with less noise, each in the same memory
 fit(release[:200], **settings)
@@ -240,4 +242,5 @@ def test_the_forecast_of_a_fit_is_what_it_takes(python, settings):
     process = python(PEAK, json.dumps(settings))
     taken, needed = json.loads(process.communicate(timeout=120)[0])
     assert taken < needed + (4 << 20)
-    assert needed < 2 * taken + (32 << 20)
+    sampled = "likelihood" in settings and "inference" not in settings
+    assert needed < 2 * taken + (8 << 20 if sampled else 32 << 20)
