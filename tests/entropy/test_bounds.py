@@ -1,5 +1,6 @@
 """Certified bounds: known constants lie inside, intervals nest, and what cannot be proved is refused."""
 
+import functools
 import re
 import signal
 from decimal import (
@@ -41,6 +42,7 @@ from quincunx.entropy._corner import corner_rounds
 from quincunx.entropy._numbers import log_above, log_below
 
 ROOT = Path(__file__).resolve().parents[2]
+to_digits = functools.cache(lambda lattice, digits: entropy_bounds(lattice, digits=digits))
 LATTICES = ["square", "king", "4-8-8", "honeycomb", "kagome"]
 
 
@@ -54,7 +56,7 @@ def overlaps(bounds: EntropyBounds, prefix: str) -> bool:
 @pytest.mark.parametrize("lattice", LATTICES)
 @pytest.mark.parametrize("digits", [3, 9, 14, 22])
 def test_known_constants_lie_in_intervals_of_every_precision(known, lattice, digits):
-    bounds = entropy_bounds(lattice, digits=digits)
+    bounds = to_digits(lattice, digits)
     assert bounds.growth_constant.digits >= digits
     assert bounds.evidence["reached"]
     assert overlaps(bounds, known("entropy")[lattice])
@@ -70,7 +72,7 @@ def test_double_doubles_go_on_where_doubles_end(known, lattice):
 @pytest.mark.parametrize("lattice", LATTICES)
 def test_intervals_of_growing_bond_dimension_overlap_and_contain_the_estimate(lattice):
     intervals = [entropy_bounds(lattice, bond_dimension=size) for size in (3, 4, 5)]
-    finest = entropy_bounds(lattice, digits=20)
+    finest = to_digits(lattice, 20)
     for bounds in intervals:
         assert bounds.lower <= finest.lower <= finest.upper <= bounds.upper
     assert entropy_estimate(lattice, digits=16).convergence[-1][1] <= finest.upper
@@ -79,7 +81,7 @@ def test_intervals_of_growing_bond_dimension_overlap_and_contain_the_estimate(la
 @pytest.mark.parametrize("lattice", LATTICES)
 def test_short_intervals_contain_the_longest_that_were_proved(known, lattice):
     lower, upper = map(Fraction, known("entropy")["intervals"][lattice])
-    bounds = entropy_bounds(lattice, digits=22).growth_constant
+    bounds = to_digits(lattice, 22).growth_constant
     assert Fraction(bounds.lower) <= lower < upper <= Fraction(bounds.upper)
 
 
@@ -224,7 +226,7 @@ def test_digits_are_those_that_both_ends_have(lower, upper, certified):
 @pytest.mark.parametrize("lattice", LATTICES)
 def test_digits_asked_for_are_proved_where_ends_lie_about_a_round_number(lattice):
     for digits in range(1, 22):  # king at 16, 4-8-8 at 14 and honeycomb at 21 among them
-        bounds = entropy_bounds(lattice, digits=digits)
+        bounds = to_digits(lattice, digits)
         assert bounds.evidence["reached"]
         assert bounds.growth_constant.digits >= digits
 

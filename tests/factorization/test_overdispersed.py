@@ -166,7 +166,7 @@ def test_sweeps_leave_the_joint_law_as_it_is(name):
 @pytest.mark.statistical
 @pytest.mark.parametrize("damage", ["ratio of the noise", "shape of the multipliers", "dispersion at its prior median"])
 def test_damaged_models_are_seen(damage):
-    assert holm(least_p("matrix", 6000, damage=damage))
+    assert holm(least_p("matrix", 3000, damage=damage))
 
 
 @pytest.mark.statistical
