@@ -94,34 +94,36 @@ def priors_of(chain, kind):
     return [(shape[0], rate[:: WIDTH if kind == "row" else 1][:, None]) for shape, rate in chain.priors()]
 
 
-def replicate(name, rng, *, damage=1.0):
-    """Return functions of priors, factors and release before and after three sweeps."""
-    priors, factors = drawn(name, rng)
-    released, table = release_of(name, factors, rng)
-    chain = chain_from(name, table, [(damage * shape, rates) for shape, rates in priors], factors, rng)
-    chain.run(3, 0, 1)
-    later = priors_of(chain, MODELS[name][2])
-    return describe(later, chain.factors(), released) - describe(priors, factors, released)
-
-
-def describe(priors, factors, released):
-    found = []
-    for (shape, rates), factor in zip(priors, factors, strict=True):
+def describe(states):
+    """Return functions of priors, factors and release, a row for each of many states."""
+    priors, factors, releases = zip(*states, strict=True)
+    found, table = [], (1, 2)
+    for prior, factor in zip(zip(*priors, strict=True), map(np.stack, zip(*factors, strict=True)), strict=True):
+        shape, rates = map(np.stack, zip(*prior, strict=True))
         logs = np.log(np.maximum(factor, 2.3e-308))
-        found += [np.log(shape), np.log(shape) ** 2, shape, np.tanh(logs.mean()), np.tanh(logs[0, 0])]
+        found += [np.log(shape), np.log(shape) ** 2, shape, np.tanh(logs.mean(axis=table)), np.tanh(logs[:, 0, 0])]
+        last = np.log(rates[:, 0, 0] if rates.size else shape)
         if not rates.size:
-            found += [np.log(shape) * np.tanh(logs[0, 0]), np.log(shape) * np.tanh(logs.min()), factor[0, 0] ** 2]
+            least = np.tanh(logs.min(axis=table))
+            found += [np.log(shape) * np.tanh(logs[:, 0, 0]), np.log(shape) * least, factor[:, 0, 0] ** 2]
             continue
-        found += [np.log(rates).mean(), np.log(rates[0, 0]), np.log(rates[-1, 0])]
-        found += [np.log(shape) * np.log(rates[0, 0]), rates[0, 0], np.tanh(np.log(factor.sum())) * np.log(shape)]
-    size = np.arcsinh(released).mean()
-    last = [np.log(rates[0, 0]) if rates.size else np.log(shape) for shape, rates in priors][-1]
-    return np.array([*found, size * np.log(priors[0][0]), size * last])
+        found += [np.log(rates).mean(axis=table), last, np.log(rates[:, -1, 0]), np.log(shape) * last, rates[:, 0, 0]]
+        found += [np.tanh(np.log(factor.sum(axis=table))) * np.log(shape)]
+    size = np.arcsinh(np.stack(releases)).mean(axis=1)
+    return np.stack([*found, size * found[0], size * last], axis=1)
 
 
-def least_p(name, number, **how):
-    rng = np.random.default_rng([8, list(MODELS).index(name)])
-    return of_no_change(np.array([replicate(name, rng, **how) for _ in range(number)]))
+def least_p(name, number, *, damage=1.0):
+    """Return how likely so large a change of each function by three sweeps is on average over so many replicates."""
+    rng, before, after = np.random.default_rng([8, list(MODELS).index(name)]), [], []
+    for _ in range(number):
+        priors, factors = drawn(name, rng)
+        released, table = release_of(name, factors, rng)
+        chain = chain_from(name, table, [(damage * shape, rates) for shape, rates in priors], factors, rng)
+        chain.run(3, 0, 1)
+        before.append((priors, factors, released))
+        after.append((priors_of(chain, MODELS[name][2]), chain.factors(), released))
+    return of_no_change(describe(after) - describe(before))
 
 
 @pytest.mark.statistical

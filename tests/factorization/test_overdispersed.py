@@ -132,29 +132,29 @@ def simulated(name, rng, damage=None):
     return factors, r, released, table, chain
 
 
-def replicate(name, rng, *, damage=None, sweeps=3):
-    """Return functions of parameters and release before and after some sweeps."""
-    factors, r, released, _, chain = simulated(name, rng, damage)
-    chain.run(sweeps, 0, 1)
-    before, after = (describe(*state, released) for state in ((factors, r), (chain.factors(), chain.dispersion())))
-    return after - before
-
-
-def describe(factors, r, released):
-    logs = [np.log(np.maximum(factor, 1e-300)) for factor in factors]
-    total = np.log(sum(factor.sum() for factor in factors))
-    ends = np.arcsinh(released[0, -1]), np.arcsinh(released[-1, 0]), np.arcsinh(released[0, 1])
-    found = [total, np.log(r).mean(), np.log(r[-1]), np.log(r[0]) ** 2]
+def describe(states):
+    """Return functions of parameters and release, a row for each of many states."""
+    *factors, r, released = map(np.stack, zip(*states, strict=True))
+    logs, table = [np.log(np.maximum(factor, 1e-300)) for factor in factors], (1, 2)
+    total, r = np.log(sum(factor.sum(axis=table) for factor in factors)), np.log(r)
+    ends = np.arcsinh(released[:, [0, -1, 0], [-1, 0, 1]]).T
+    found = [total, r.mean(axis=1), r[:, -1], r[:, 0] ** 2]
     for log in logs:
-        found += [log.mean(), log[0, 0], log[-1, -1], log.std(), log[0, -1]]
-    found += [np.log(r[0]) * ends[0], np.log(r[-1]) * total, logs[0][0, 0] * ends[2], logs[0][-1, 0] * ends[1]]
-    found += [np.log(r).mean() * np.arcsinh(np.abs(released).max()), total * np.arcsinh(released.sum())]
-    return np.array(found)
+        found += [log.mean(axis=table), log[:, 0, 0], log[:, -1, -1], log.std(axis=table), log[:, 0, -1]]
+    found += [r[:, 0] * ends[0], r[:, -1] * total, logs[0][:, 0, 0] * ends[2], logs[0][:, -1, 0] * ends[1]]
+    found += [r.mean(axis=1) * np.arcsinh(np.abs(released).max(axis=table))]
+    return np.stack([*found, total * np.arcsinh(released.sum(axis=table))], axis=1)
 
 
-def least_p(name, number, **how):
-    rng = np.random.default_rng([5, sorted(MODELS).index(name)])
-    return of_no_change(np.array([replicate(name, rng, **how) for _ in range(number)]))
+def least_p(name, number, *, damage=None, sweeps=3):
+    """Return how likely so large a change of each function by some sweeps is on average over so many replicates."""
+    rng, before, after = np.random.default_rng([5, sorted(MODELS).index(name)]), [], []
+    for _ in range(number):
+        factors, r, released, _, chain = simulated(name, rng, damage)
+        chain.run(sweeps, 0, 1)
+        before.append((*factors, r, released))
+        after.append((*chain.factors(), chain.dispersion(), released))
+    return of_no_change(describe(after) - describe(before))
 
 
 @pytest.mark.statistical
