@@ -217,7 +217,7 @@ def fit(release, **settings):
 
 settings, available = json.loads(sys.argv[1]), _check.available_memory
 # Overdispersed counts take thirty times the bytes a cell, and the time.
-rows = 6000 if "likelihood" not in settings else 1500 if settings.get("inference") == "vi" else 1000
+rows = 6000 if "likelihood" not in settings else 700 if settings.get("inference") == "vi" else 1000
 if rows == 1000:
     _misfit._BLOCK = 1 << 16  # beside few cells the check would take most
 release = np.random.default_rng(1).integers(-2, 4, (rows, 1000), dtype=np.int8)
