@@ -146,12 +146,12 @@ def describe(states):
     return np.stack([*found, total * np.arcsinh(released.sum(axis=table))], axis=1)
 
 
-def least_p(name, number, *, damage=None, sweeps=3):
-    """Return how likely so large a change of each function by some sweeps is on average over so many replicates."""
+def least_p(name, number, *, damage=None):
+    """Return how likely so large a change of each function by three sweeps is on average over so many replicates."""
     rng, before, after = np.random.default_rng([5, sorted(MODELS).index(name)]), [], []
     for _ in range(number):
         factors, r, released, _, chain = simulated(name, rng, damage)
-        chain.run(sweeps, 0, 1)
+        chain.run(3, 0, 1)
         before.append((*factors, r, released))
         after.append((*chain.factors(), chain.dispersion(), released))
     return of_no_change(describe(after) - describe(before))
