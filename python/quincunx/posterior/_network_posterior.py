@@ -35,7 +35,7 @@ _MOST = 1 << 28
 _BLOCK = 1 << 20
 
 
-class _Fitted(Protocol):
+class Fitted(Protocol):
     """A network that takes other probabilities."""
 
     @property
@@ -46,7 +46,7 @@ class _Fitted(Protocol):
     def _codes(self, count: int, source: np.random.Generator) -> Ints: ...
 
 
-F = TypeVar("F", bound=_Fitted)
+F = TypeVar("F", bound=Fitted)
 
 
 @posterior_doc

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,14 +24,20 @@ from quincunx._rng import RandomSource, generator
 from quincunx._types import Array, Floats, Ints
 from quincunx.posterior import _account
 from quincunx.posterior._measuring import MOST_RECORDS, geometric_variance, total_of
-from quincunx.posterior._network_posterior import drawn, exponent_of, pseudo_count, source_of
+from quincunx.posterior._network_posterior import Fitted, drawn, exponent_of, pseudo_count, source_of
 from quincunx.posterior._records import Nodes
 from quincunx.posterior._structure import Structure
-from quincunx.privacy import ReplaceOne
+from quincunx.privacy import PrivacyGuarantee, ReplaceOne
 from quincunx.privacy._relations import Relation
 
-if TYPE_CHECKING:
-    from quincunx.posterior._network import PrivateBayesNet
+
+class Noisy(Fitted, Protocol):
+    """A network that was fitted with noise."""
+
+    guarantee: PrivacyGuarantee
+    mechanism: str
+    noisy_counts: dict[Hashable, Array] | None
+    coefficients: dict[int, Fraction] | None
 
 
 class RecordChains(NamedTuple):
@@ -44,7 +50,7 @@ class RecordChains(NamedTuple):
 
 
 def sample_records(
-    fitted: PrivateBayesNet,
+    fitted: Noisy,
     prior: object,
     n_records: object,
     chains: tuple[object, object, object, object],
