@@ -319,6 +319,7 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(run, tmp_path):
         (["entropy", "cubic"], "must be one of"),
         ([*COUNT, "square", "4x4", "--polynomial", "--estimate"], "`--polynomial` must be left out with `--estimate`"),
         ([*COUNT, "--edges", "-", "--twist", "1"], "`--twist` must be left out with `--edges`"),
+        ([*COUNT, "square", "4x4", "--multi"], "unrecognized arguments: --multi"),
         (["table", "records", "--grid"], "`--grid` must be left out for records"),
         (["table", "--max", "3"], "`--max` must be left out without `lattice`"),
         (["entropy", "square", "--estimate", "--checkpoint", "x"], "`--checkpoint` must be left out with `--estimate`"),

@@ -45,7 +45,10 @@ _COMMON = {
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one sentence, with the exit status of a bad argument."""
+    """A parser whose errors are one sentence, with the exit status of a bad argument; options are not abbreviated."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(allow_abbrev=False, **arguments)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and which choice may have been meant."""
