@@ -296,7 +296,8 @@ class Summary:
         ----------
         parts : iterable, path, pyarrow dataset or dask.dataframe
             Arrays, releases, data frames, record batches or summaries; tuples of records and answers for a regression;
-            or a Parquet file or folder. The partitions of a Dask frame are summarized where they are.
+            or a Parquet file or folder. The partitions of a Dask frame are summarized where they are. One array, release,
+            frame or dictionary of groups is one part.
         model : object
             Whose ``summarize`` is called with each part.
         columns : str or list of str, optional
@@ -439,7 +440,8 @@ def _pieces(parts: Any, wanted: Sequence[str] | None) -> tuple[Iterator[object],
             True,
             parts.count_rows() if "fragment_scan_options" in how else None,
         )
-    if isinstance(parts, (np.ndarray, Summary)) or _names(parts) is not None:
+    # An array of any kind, a release or a frame is one part, and so is a dictionary of groups.
+    if isinstance(parts, (Summary, Mapping)) or hasattr(parts, "__array__") or _names(parts) is not None:
         return iter([parts]), False, 1
     if not isinstance(parts, Iterable):
         raise TypeError(f"`parts` must be a stream of parts, a path or a frame, got {type(parts).__name__}")

@@ -131,6 +131,20 @@ def test_users_one_by_one_have_the_summary_of_the_whole(name):
     assert Summary.from_parts(ones, model) == model.summarize(*arguments)
 
 
+@pytest.mark.parametrize("name", [name for name, (_, arguments, _) in CASES.items() if len(arguments) == 1])
+def test_a_release_a_series_or_groups_are_one_part_with_its_noise(name):
+    model, (reports,), _ = CASES[name]
+    release = privacy.Release(reports, model.mechanism.guarantee, noise=model.mechanism.noise)
+    bare = type(model)(**{key: value for key, value in model.get_params().items() if key != "mechanism"})
+    parts = [release, *([pandas.Series(reports)] if reports.ndim == 1 else [])]
+    for part in parts:
+        assert Summary.from_parts(part, model) == Summary.from_parts([part], model) == model.summarize(reports)
+    assert Summary.from_parts(release, bare) == model.summarize(reports)
+    if bare._with_populations:
+        groups = {0: release[:40], 1: release[40:]}
+        assert Summary.from_parts(groups, bare) == bare.summarize(groups)
+
+
 def draws(model):
     return [array for _, array in sorted(model.draws_.items())]
 
