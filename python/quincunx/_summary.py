@@ -296,8 +296,8 @@ class Summary:
         ----------
         parts : iterable, path, pyarrow dataset or dask.dataframe
             Arrays, releases, data frames, record batches or summaries; tuples of records and answers for a regression;
-            or a Parquet file or folder. The partitions of a Dask frame are summarized where they are. One array, release,
-            frame or dictionary of groups is one part.
+            or a Parquet file or folder. The partitions of a Dask frame are summarized where they are. A single array,
+            release, frame or dictionary of groups is one part.
         model : object
             Whose ``summarize`` is called with each part.
         columns : str or list of str, optional
@@ -400,11 +400,14 @@ class _Each:
         if missing := [name for name in names if name not in (_names(frame) or ())]:
             raise ValueError(f"`columns` must be columns of the data, got {missing}")
         values = [np.asarray(frame[name]) for name in names]
-        if len(values) == 1 and self.target is None and not hasattr(self.model, "nodes"):
+        by_nodes = hasattr(self.model, "nodes")  # which are in order
+        if len(values) == 1 and self.target is None and not by_nodes:
             return (values[0],)
         if any(each.dtype.kind not in "biuf" for each in values):
             values = [each.astype(object) for each in values]
-        rows = np.column_stack(values)
+        rows: Any = np.column_stack(values)
+        if len(names) > 1 and not by_nodes:  # by labels again
+            rows = require("pandas", "parquet").DataFrame(rows, columns=names)
         return (rows,) if self.target is None else (rows, np.asarray(frame[self.target]))
 
 

@@ -623,6 +623,25 @@ def test_parts_of_a_stream_go_by_their_columns():
     assert Summary.from_parts(batches, vectors) == vectors.summarize(rows)
 
 
+@pytest.mark.parametrize("data", ["rows", "counts"])
+@pytest.mark.parametrize("protocol", [privacy.UnaryEncoding, privacy.SubsetSelection])
+def test_columns_of_any_order_and_library_go_to_their_categories(protocol, data, tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    labels = ["tea", "coffee", "mate"]
+    mechanism = protocol(3.0, labels)
+    rows = mechanism.release(["tea"] * 70 + ["coffee"] * 25 + ["mate"] * 5, insecure_seed=1).values
+    model = ldp.HistogramModel(mechanism, data=data)
+    whole = model.summarize(rows)
+    frame = pandas.DataFrame(rows, columns=labels)[["mate", "tea", "coffee"]]
+    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    for parts in (frame, [frame[:40], frame[40:]], table, table.to_batches(), tmp_path / "rows.parquet"):
+        for columns in (None, labels, labels[::-1]):
+            assert Summary.from_parts(parts, model, columns=columns) == whole
+        with pytest.raises(ValueError, match="columns"):
+            Summary.from_parts(parts, model, columns=labels[:2])
+
+
 @pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
 def test_names_of_features_are_saved_and_forgotten():
     mechanism = privacy.GaussianMechanism(50.0, 1e-3, sensitivity=1.0)
