@@ -51,7 +51,9 @@ class Part:
             cls.kind, Part.KINDS[kind] = kind, cls
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and all(map(_equal, vars(self).values(), vars(other).values()))
+        return type(self) is type(other) and all(
+            _equal(value, vars(other)[name]) for name, value in vars(self).items() if name != "names"
+        )
 
     @property
     def number(self) -> int:
@@ -63,9 +65,15 @@ class Part:
         """Whether what is summed was released with noise."""
         return True
 
+    @property
+    def named(self) -> tuple[str, ...] | None:
+        """The columns that are summed by position, in order: the field `names`, None where nobody named them."""
+        return vars(self).get("names")
+
     def law(self) -> str:
-        """Return what two parts must have in common to be added."""
-        own = [(each.name, _plain(getattr(self, each.name))) for each in fields(self) if each.name not in self.sums]
+        """Return what two parts must have in common to be added; of names it is enough that one has them."""
+        known = (*self.sums, "names")
+        own = [(each.name, _plain(getattr(self, each.name))) for each in fields(self) if each.name not in known]
         return repr((self.kind, own, self.shape()))
 
     def shape(self) -> object:
@@ -74,7 +82,8 @@ class Part:
 
     def plus(self, other: Self) -> Self:
         """Return the sum with a part of the same law."""
-        return replace(self, **{name: _added(getattr(self, name), getattr(other, name)) for name in self.sums})
+        named = self if other.named is None else other
+        return replace(named, **{name: _added(getattr(self, name), getattr(other, name)) for name in self.sums})
 
     def check(self) -> None:
         """Refuse sums that no users have, with a ValueError."""
@@ -172,7 +181,11 @@ class Summary:
     def _of(cls, model: str, parts: Iterable[Part], unsafe: bool = False) -> Summary:
         """Return the summary of parts, those of one law added, in an order of their own."""
         by_law: dict[str, Part] = {}
+        names: tuple[str, ...] | None = None
         for part in parts:
+            if names is not None and part.named not in (None, names):
+                raise ValueError(f"summaries must be of the same columns in one order, got {names} and {part.named}")
+            names = names or part.named
             law = part.law()
             by_law[law] = by_law[law].plus(part) if law in by_law else part
         return cls(model, tuple(by_law[law] for law in sorted(by_law)), bool(unsafe))

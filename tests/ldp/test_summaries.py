@@ -642,6 +642,53 @@ def test_columns_of_any_order_and_library_go_to_their_categories(protocol, data,
             Summary.from_parts(parts, model, columns=labels[:2])
 
 
+def releases_of_columns(name):
+    """Return a model of columns by position, and the arguments of parts: named, in another order, without names."""
+    normal = privacy.GaussianMechanism(sigma=0.7, sensitivity=1.0)
+    frame = pandas.DataFrame(RNG.normal(size=(120, 3)), columns=list("uvw"))
+    model = {
+        "vectors": ldp.MultivariateNormalModel(**FEW),
+        "records": ldp.LinearRegression(**FEW),
+        "moments": ldp.LinearRegression(kind="statistics", **FEW),
+        "moments of labels": ldp.LogisticRegression(kind="statistics", **FEW),
+    }[name]
+    frame = frame if name != "moments of labels" else frame.assign(p=1.0, q=1.0)
+    y = (normal.release(np.zeros(40)),) if name == "records" else ()
+    turned = frame[frame.columns[::-1]]
+    return model, [(normal.release(part), *y) for part in (frame[:40], turned[40:80], frame[80:].to_numpy())]
+
+
+@pytest.mark.parametrize("name", ["vectors", "records", "moments", "moments of labels"])
+@pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
+def test_columns_in_another_order_are_never_added(name):
+    model, (one, other, unnamed) = releases_of_columns(name)
+    first, second, third = (model.summarize(*part) for part in (one, other, unnamed))
+    lists = [[*pair] for pair in zip(one, other, strict=True)]
+    y = [[None, other[1]]] if len(other) > 1 else []
+    for add in (
+        lambda: first + second,
+        lambda: first + third + second,
+        lambda: third + second + first,
+        lambda: Summary.from_parts([one, other] if y else [one[0], other[0]], model),
+        lambda: model.summarize(*lists),
+        lambda: model.fit(*lists),
+        lambda: model.fit([first, other[0]], *y),
+        lambda: model.fit([first, second]),
+        lambda: model.partial_fit(*one).partial_fit(*other),
+        *([lambda: model.fit(*one).partial_fit(*other)] if name in ("vectors", "records") else []),
+    ):
+        with pytest.raises(ValueError, match="the same columns in"):
+            add()
+    file = io.BytesIO()
+    first.save(file)
+    file.seek(0)
+    loaded = Summary.load(file)
+    with pytest.raises(ValueError, match="the same columns in one order"):
+        loaded + second
+    assert loaded + third == third + first == first + third  # what has no names goes by position
+    assert len((first + third).parts) == 1
+
+
 @pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
 def test_names_of_features_are_saved_and_forgotten():
     mechanism = privacy.GaussianMechanism(50.0, 1e-3, sensitivity=1.0)

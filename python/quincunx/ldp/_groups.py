@@ -501,8 +501,9 @@ class Supports(Patterns, kind="supports"):
 
 
 class Records(Group):
-    """Noisy records (x, y), or their moments."""
+    """Noisy records (x, y), or their moments, and the names of the columns of x or of the moments."""
 
+    names: tuple[str, ...] | None = field(default=None, kw_only=True)
     unsummed = "the moments of a fit, which are rounded: give the summary that `summarize` makes to `fit`, too"
 
     @property
@@ -532,7 +533,8 @@ class LinearInputs(LinearMoments, kind="linear_inputs"):
 
     def summed(self) -> Part:
         triangle = self.moments[np.triu_indices(len(self.moments))]
-        return RecordSums("inputs", self.noise, int(self.users), tuple(map(Fraction, triangle.tolist())))
+        totals = tuple(map(Fraction, triangle.tolist()))
+        return RecordSums("inputs", self.noise, int(self.users), totals, names=self.names)
 
 
 class LinearStatistics(LinearMoments, kind="linear_statistics"):
@@ -592,6 +594,7 @@ class RecordSums(Part, kind="record_sums"):
     noise: tuple[float, ...]
     users: int
     totals: tuple[Fraction, ...]
+    names: tuple[str, ...] | None = field(default=None, kw_only=True)
     sums = ("users", "totals")
 
     @property

@@ -132,6 +132,12 @@ def one_of(deviations: Floats, what: str) -> float:
     return float(found[0])
 
 
+def names_of(released: object) -> tuple[str, ...] | None:
+    """Return the labels of the last axis, as words; None where it has none."""
+    axes = _tables.axes(released)
+    return None if not axes or axes[-1].labels is None else tuple(map(str, axes[-1].labels))
+
+
 def refuse_other_columns(parts: Iterable[object], name: str) -> None:
     """Refuse parts whose second axis has other labels, or the same in another order: they are taken by position."""
     labels = (axes[1].labels for part in parts if len(axes := _tables.axes(part)) > 1 and axes[1].labels is not None)

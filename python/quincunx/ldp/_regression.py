@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -37,6 +37,7 @@ from quincunx.ldp._noise import (
     MechanismLike,
     Pair,
     are_populations,
+    names_of,
     noise_of,
     one_each,
     one_of,
@@ -154,7 +155,8 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
             for pair in self._pairs(x, y, mechanism):
                 (rows, numbers, noise, for_y), _, _ = self._records(*pair, mechanism)
                 sums = exact_sums(np.column_stack([rows, numbers]), products=True)
-                found.append(RecordSums("inputs", (*noise, single_sigma(for_y) ** 2), len(rows), tuple(sums)))
+                variances = (*noise, single_sigma(for_y) ** 2)
+                found.append(RecordSums("inputs", variances, len(rows), tuple(sums), names=names_of(pair[0])))
         return Summary._of(self._summarized_as(), found, unsafe)
 
     def _mixed(self, x: Any, y: Any, n: Any, mechanism: Any) -> Summary:
@@ -195,7 +197,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
             return self._of_total(totals, part.users, np.array(part.noise))
         moments = np.zeros((len(part.noise),) * 2)
         moments[np.triu_indices(len(moments))] = totals
-        return LinearInputs(np.triu(moments) + np.triu(moments, 1).T, float(part.users), part.noise)
+        return LinearInputs(np.triu(moments) + np.triu(moments, 1).T, float(part.users), part.noise, names=part.names)
 
     def partial_fit(
         self,
@@ -321,6 +323,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
             return self._of_summary(self._mixed(x, y, n, mechanism), None), bound, None
         if by_moments:
             several = self._split(x, mechanism, n=n)
+            refuse_other_columns([part for part, _ in several], "x")
             sums = (self._totals(part, own["n"], mechanism) for part, own in several)
             return self._alike(list(map(self._of_part, sums))), bound, None
         if y is None:
@@ -328,7 +331,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         groups, radii, classes = [], [bound], None
         for records, answers in self._pairs(x, y, mechanism):
             inputs, radius, labels = self._records(records, answers, mechanism)
-            groups.append(self._inputs(*inputs))
+            groups.append(replace(self._inputs(*inputs), names=names_of(records)))
             radii.append(radius)
             if labels is not None and classes is not None and not np.array_equal(labels, classes):
                 raise ValueError(
@@ -412,7 +415,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         self._features(rows.shape[1])
         form = "linear" if self._with_residual else "logistic"
         deviations = summed_sigmas(noise, rows.shape[1], users).tolist()
-        return RecordSums(form, tuple(deviations), users, tuple(exact_sums(rows)))
+        return RecordSums(form, tuple(deviations), users, tuple(exact_sums(rows)), names=names_of(x))
 
     def _features(self, length: int) -> int:
         """Return d, of which released moments have this length: with y squared among them where answers are numbers."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import ClassVar, Self
 
@@ -19,6 +19,7 @@ from quincunx.ldp._groups import Group, Users, exact_sums, rounded
 from quincunx.ldp._noise import (
     RECORDS,
     MechanismLike,
+    names_of,
     refuse_different,
     refuse_other_columns,
     sigmas,
@@ -40,6 +41,7 @@ class VectorSums(Group, kind="vector_sums"):
     noise: tuple[float, ...]
     users: int
     totals: tuple[Fraction, ...]
+    names: tuple[str, ...] | None = field(default=None, kw_only=True)
     sums = ("users", "totals")
 
     @property
@@ -66,13 +68,14 @@ class Vectors(Group, kind="vectors"):
 
     rows: Floats
     noise: tuple[float, ...]
+    names: tuple[str, ...] | None = field(default=None, kw_only=True)
 
     def likelihood(self) -> LdpLikelihood:
         return self.summed().likelihood()
 
     def summed(self) -> VectorSums:
         sums = exact_sums(np.column_stack([np.ones(len(self.rows)), self.rows]), products=True)
-        return VectorSums(self.noise, len(self.rows), tuple(sums) or (Fraction(),))
+        return VectorSums(self.noise, len(self.rows), tuple(sums) or (Fraction(),), names=self.names)
 
     def each(self, codes: npt.ArrayLike) -> Users:
         found = [replace(self, rows=self.rows[i : i + 1]) for i in range(len(self.rows))]
@@ -165,13 +168,16 @@ class MultivariateNormalModel(ScalarModel):
 
     def _group(self, released: npt.ArrayLike, mechanism: object, exact: bool) -> Group:
         rows = self._numbers(released)
-        found = Vectors(rows, tuple((sigmas(self._noise(released, mechanism), rows.shape[1]) ** 2).tolist()))
+        noise = tuple((sigmas(self._noise(released, mechanism), rows.shape[1]) ** 2).tolist())
+        found = Vectors(rows, noise, names=names_of(released))
         return found if exact else found.summed()
 
     def _groups(self, released: npt.ArrayLike, mechanism: object, exact: bool, **data: object) -> list[Group]:
-        if isinstance(released, (list, tuple, dict)):
-            refuse_other_columns(released.values() if isinstance(released, dict) else released, "released")
+        if isinstance(released, dict):
+            refuse_other_columns(released.values(), "released")
         found = super()._groups(released, mechanism, exact, **data)
+        if len(names := {group.named for group in found if group.named is not None}) > 1:
+            raise ValueError(f"`released` must have the same columns in the same order throughout, got {sorted(names)}")
         refuse_different((self._dimension([group]) for group in found), "released", "as many coordinates")
         return found
 
