@@ -10,6 +10,7 @@ from tests.statistics import assert_discrete_fit, assert_share
 from quincunx.errors import TooLargeError
 from quincunx.posterior import DiscreteBayesNet, PrivateBayesNet, synthesize
 from quincunx.posterior._network_posterior import _counts
+from quincunx.posterior._network_posterior import joint as _joint
 from quincunx.privacy import AddRemove, PrivacyGuarantee
 
 CELLS = [
@@ -152,6 +153,47 @@ def test_queries_are_those_of_the_joint_table():
             left = [node for node in left if node in wanted]
             table = table.transpose([left.index(node) for node in wanted])
             np.testing.assert_allclose(answer[draw], table / table.sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("length", "values"), [(3, 2), (120, 1000), (400, 200)])
+def test_queries_of_long_chains_are_those_of_logarithms(length, values):
+    """Hidden states with evidence of down to 1e-920, forward in log space."""
+    rng = np.random.default_rng(13)
+    states, seen = [f"s{i}" for i in range(length)], [f"o{i}" for i in range(length)]
+    edges = [*itertools.pairwise(states), *zip(states, seen, strict=True)]
+    net = DiscreteBayesNet(edges, {**dict.fromkeys(states, 2), **dict.fromkeys(seen, values)})
+    step, told, start = rng.dirichlet([1, 1], (3, 2)), rng.dirichlet(np.ones(values), (3, 2)), rng.dirichlet([1, 1], 3)
+    cpds = {"s0": start, **dict.fromkeys(states[1:], step), **dict.fromkeys(seen, told)}
+    evidence = dict(zip(seen, rng.integers(0, values, length).tolist(), strict=True))
+    logs = np.log(start)
+    for i, code in enumerate(evidence.values()):
+        logs = np.logaddexp.reduce(logs[:, :, None] + np.log(step), axis=1) if i else logs
+        logs = logs + np.log(told[:, :, code])
+    right = np.exp(logs - np.logaddexp.reduce(logs, axis=1)[:, None])
+    np.testing.assert_allclose(_joint(net, cpds, [states[-1]], evidence), right, rtol=1e-9)
+
+
+@pytest.mark.parametrize("children", [1, 62, 63, 64, 300])
+def test_queries_of_stars_are_products_however_many_meet(children):
+    rng = np.random.default_rng(14)
+    names = [f"c{i}" for i in range(children)]
+    net = DiscreteBayesNet([("hub", name) for name in names], {"hub": 3, **dict.fromkeys(names, 2)})
+    cpds = {node: rng.dirichlet(np.ones(net._sizes[node]), (2, 3) if node != "hub" else 2) for node in net.nodes}
+    right = cpds["hub"] * np.prod([cpds[name][:, :, 1] for name in names], axis=0)
+    found = _joint(net, cpds, ["hub"], dict.fromkeys(names, 1))
+    np.testing.assert_allclose(found, right / right.sum(axis=1, keepdims=True), rtol=1e-12)
+    np.testing.assert_array_equal(_joint(net, cpds, [], {}), [1, 1])
+    np.testing.assert_array_equal(_joint(net, cpds, [], {"hub": 0}), [1, 1])
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_has_probability_zero_is_no_evidence():
+    net = DiscreteBayesNet([("A", "B")], {"A": 2, "B": 2})
+    cpds = {"A": np.array([[0.5, 0.5], [1.0, 0.0]]), "B": np.array([[[1.0, 0.0], [0.5, 0.5]]] * 2)}
+    np.testing.assert_array_equal(_joint(net, cpds, ["B"], {"A": 0}), [[1, 0], [1, 0]])
+    for wanted, given in ((["B"], {"A": 1}), (["A"], {"B": 1}), ([], {"A": 1})):
+        with pytest.raises(ValueError, match="`given` must have a probability above 0"):
+            _joint(net, cpds, wanted, given)
 
 
 def test_pgmpy_answers_the_same():

@@ -227,7 +227,8 @@ def joint(
         if (node := todo.pop()) not in above:
             above.add(node)
             todo += net.parents[node]
-    tables = [_sliced(net.family(node), cpds[node], codes) for node in net.nodes if node in above]
+    tables: list[tuple[Nodes, Floats]] = [((), np.ones(n_draws))]  # of no node at all
+    tables += [_sliced(net.family(node), cpds[node], codes) for node in net.nodes if node in above]
     shape = tuple(net._sizes[node] for node in wanted)
     _check.room(8 * n_draws * math.prod(shape), "the answer")
     found = np.empty((n_draws, *shape))
@@ -236,6 +237,8 @@ def joint(
         part = [(axes, table[start : start + some]) for axes, table in tables]
         found[start : start + some] = _eliminated(part, wanted, net._sizes)
     sums: Floats = found.reshape(n_draws, -1).sum(axis=1).reshape(-1, *[1] * len(wanted))
+    if not sums.all():
+        raise ValueError(f"`given` must have a probability above 0 in every draw, got {known}")
     return found / sums
 
 
@@ -350,7 +353,7 @@ def _sliced(axes: Nodes, table: Floats, codes: Mapping[Hashable, int]) -> tuple[
 
 
 def _eliminated(tables: list[tuple[Nodes, Floats]], wanted: list[Hashable], sizes: Mapping[Hashable, int]) -> Floats:
-    """Return the product of tables, summed over all axes but the draws and those wanted, in their order."""
+    """Return the product of tables to a factor, summed over all axes but the draws and those wanted, in order."""
     left = {axis for axes, _ in tables for axis in axes} - set(wanted)
 
     def scope(axis: Hashable) -> Nodes:
@@ -367,12 +370,18 @@ def _eliminated(tables: list[tuple[Nodes, Floats]], wanted: list[Hashable], size
 
 
 def _product(tables: list[tuple[Nodes, Floats]], wanted: Nodes, sizes: Mapping[Hashable, int]) -> Floats:
-    """Return the product of tables summed over all axes but the draws and those wanted."""
-    n_draws = len(tables[0][1])
-    _check.room(8 * n_draws * math.prod(sizes[axis] for axis in wanted), "a table of the query")
-    places = {axis: place for place, axis in enumerate(dict.fromkeys(one for axes, _ in tables for one in axes), 1)}
-    operands: list[Floats | list[int]] = []
-    for axes, table in tables:
-        operands += [table, [0, *[places[axis] for axis in axes]]]
-    found: Floats = np.einsum(*operands, [0, *[places[axis] for axis in wanted]], optimize="greedy")  # type: ignore[arg-type]
+    """Return the product of tables summed over all axes but the draws and those wanted, of each draw to a factor."""
+    axes: Nodes = ()
+    found: Floats = np.ones(len(tables[0][1]))
+    tables = sorted(tables, key=lambda each: each[1].size)
+    for left, (own, table) in zip(reversed(range(len(tables))), tables, strict=True):
+        every = tuple(dict.fromkeys((*axes, *own)))
+        kept = every if left else wanted
+        _check.room(8 * len(found) * math.prod(sizes[axis] for axis in kept), "a table of the query")
+        places = {axis: place for place, axis in enumerate(every, 1)}
+        where = [[0, *[places[axis] for axis in some]] for some in (axes, own, kept)]
+        found, axes = np.einsum(found, where[0], table, where[1], where[2]), kept
+        # Each draw by its largest number, which a long product would lose.
+        top = found.reshape(len(found), -1).max(axis=1).reshape(-1, *[1] * len(axes))
+        found = found / np.where(top > 0, top, 1)
     return found

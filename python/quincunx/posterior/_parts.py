@@ -59,7 +59,8 @@ posterior_doc = assembled(
     Raises
     ------
     ValueError
-        If a node is not of the graph, is asked for twice or asked for and given, or a category is not declared.
+        If a node is not of the graph, is asked for twice or asked for and given, a category is not declared, or what
+        is given has probability 0.
     TooLargeError
         If a table on the way needs more memory than is available.
     """,
