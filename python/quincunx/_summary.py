@@ -416,7 +416,8 @@ class _Each:
         by_nodes = hasattr(self.model, "nodes")  # which are in order
         if len(values) == 1 and self.target is None and not by_nodes:
             return (values[0],)
-        if any(each.dtype.kind not in "biuf" for each in values):
+        kinds = {each.dtype for each in values}
+        if any(kind.kind not in "biuf" for kind in kinds) or (by_nodes and len(kinds) > 1):  # labels keep their digits
             values = [each.astype(object) for each in values]
         rows: Any = np.column_stack(values)
         if len(names) > 1 and not by_nodes:  # by labels again

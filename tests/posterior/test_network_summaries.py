@@ -51,6 +51,30 @@ def test_tables_of_a_summary_are_those_counted_by_hand():
     assert summary.nbytes == 8 * 6 + 8
 
 
+@pytest.mark.parametrize(
+    ("declared", "kind"),
+    [
+        ([2**53 + 1, 2**53], "i8"),
+        (2, "i1"),
+        (2, "?"),
+        ([False, True], "?"),
+        ([0.5, 1.5], "f4"),
+    ],
+)
+def test_labels_of_columns_of_any_kinds_are_counted_as_in_records(declared, kind):
+    domain = {"a": declared, "b": [0.5, 1.5], "c": 2, "d": ["x", "y"]}
+    codes = np.random.default_rng(1).integers(0, 2, (50, 4))
+    first = np.array([0, 1] if declared == 2 else declared, kind)
+    labels = {"a": first, "b": np.array([0.5, 1.5]), "c": np.arange(2), "d": np.array(["x", "y"])}
+    columns = {name: labels[name][codes[:, i]] for i, name in enumerate("abcd")}
+    for left in ("ab", "ac", "abc", "abcd"):
+        net = DiscreteBayesNet([], {name: domain[name] for name in left})
+        frame = pd.DataFrame({name: columns[name] for name in left})
+        tables = net.count_tables(Summary.from_parts([frame[:20], frame[20:]], net))
+        for name in left:
+            assert tables[name].tolist() == np.bincount(codes[:, "abcd".index(name)], minlength=2).tolist()
+
+
 def test_exact_counts_do_not_leave_the_process_unasked(tmp_path):
     summary = BINARY.summarize(RECORDS)
     with pytest.raises(ValueError, match="must not be saved"):
