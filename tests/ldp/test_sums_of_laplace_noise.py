@@ -63,6 +63,24 @@ def test_regressions_on_sums_of_laplace_noise_are_calibrated():
     assert not ldp.calibration(wrong, n_repeats=40, n=300, rng=1).passed
 
 
+@pytest.mark.parametrize("name", ["linear", "logistic"])
+def test_parts_of_few_users_are_summarized_and_their_sum_is_fitted(name, tmp_path):
+    rng = np.random.default_rng(2)
+    moments = rng.normal(size=(100, 6 if name == "linear" else 5))
+    model = (ldp.LinearRegression if name == "linear" else ldp.LogisticRegression)(kind="statistics")
+    at = AT | {"residual_sd": 0.3} if name == "linear" else AT
+    release = privacy.LaplaceMechanism(2.0, sensitivity=3.0).release(moments)
+    for cut in (1, 50, 79, 80):
+        first, second = model.summarize(release[:cut]), model.summarize(release[cut:])
+        first.save(tmp_path / "first.npz")
+        both = ldp.Summary.load(tmp_path / "first.npz") + second
+        assert both == model.summarize(release)
+        assert model.log_likelihood(both, **at) == model.log_likelihood(release, **at)
+        for few in (part for part in (first, second) if part.n < 80):
+            with pytest.raises(ValueError, match=f"`n` must be at least 80 with Laplace noise, .* got {few.n}"):
+                model.fit(few)
+
+
 def test_few_users_and_other_laws_are_refused():
     model = ldp.LinearRegression(kind="statistics")
     laplace = privacy.LaplaceMechanism(1.0, sensitivity=1.0)

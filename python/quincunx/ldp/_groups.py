@@ -587,13 +587,14 @@ class RecordSums(Part, kind="record_sums"):
     """What regressions need of users: products of (x, y), or released moments, summed without rounding.
 
     `form` is "inputs" for products of coordinates i <= j, whose variances of noise are the `noise`; else "linear" or
-    "logistic" for moments, whose deviations they are.
+    "logistic" for moments, whose deviations they are, of `laplace` noise or normal.
     """
 
     form: str
     noise: tuple[float, ...]
     users: int
     totals: tuple[Fraction, ...]
+    laplace: bool = field(default=False, kw_only=True)
     names: tuple[str, ...] | None = field(default=None, kw_only=True)
     sums = ("users", "totals")
 

@@ -102,22 +102,20 @@ def normality_bound(users: int) -> float:
     return float((math.log(users) - digamma(users)) / (2 * math.pi))
 
 
-def summed_sigmas(noise: Noise | None, dimension: int, users: int) -> Floats:
-    """Return the deviations of the noise of each user, where its sum is normal or nearly so.
+def summed_sigmas(noise: Noise | None, dimension: int) -> Floats:
+    """Return the deviations of the noise of each user, whose sum is taken as normal."""
+    return (
+        np.full(dimension, math.sqrt(2) * noise.scale) if isinstance(noise, LaplaceNoise) else sigmas(noise, dimension)
+    )
 
-    Raises
-    ------
-    ValueError
-        If Laplace noise of so few users is not.
-    """
-    if not isinstance(noise, LaplaceNoise):
-        return sigmas(noise, dimension)
+
+def refuse_few(users: int) -> None:
+    """Refuse a sum of Laplace noise that is not nearly normal."""
     if users and normality_bound(users) > NOT_NORMAL:
         least = next(n for n in range(users + 1, 2**20) if normality_bound(n) <= NOT_NORMAL)
         raise ValueError(
             f"`n` must be at least {least} with Laplace noise, the sum of which is taken as normal, got {users}"
         )
-    return np.full(dimension, math.sqrt(2) * noise.scale)
 
 
 def single_sigma(noise: Noise | None) -> float:

@@ -42,6 +42,7 @@ from quincunx.ldp._noise import (
     one_each,
     one_of,
     refuse_different,
+    refuse_few,
     refuse_other_columns,
     refuse_raw,
     sigmas,
@@ -192,6 +193,8 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     def _of_part(self, part: Part) -> Group:
         if not isinstance(part, RecordSums):
             return super()._of_part(part)
+        if part.laplace:
+            refuse_few(part.users)
         totals = np.array([rounded(number) for number in part.totals])
         if part.form != "inputs":
             return self._of_total(totals, part.users, np.array(part.noise))
@@ -414,8 +417,9 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
             raise ValueError(f"`total` must have one or two axes, got shape {rows.shape}")
         self._features(rows.shape[1])
         form = "linear" if self._with_residual else "logistic"
-        deviations = summed_sigmas(noise, rows.shape[1], users).tolist()
-        return RecordSums(form, tuple(deviations), users, tuple(exact_sums(rows)), names=names_of(x))
+        deviations = summed_sigmas(noise, rows.shape[1]).tolist()
+        about: Facts = {"laplace": isinstance(noise, LaplaceNoise), "names": names_of(x)}
+        return RecordSums(form, tuple(deviations), users, tuple(exact_sums(rows)), **about)
 
     def _features(self, length: int) -> int:
         """Return d, of which released moments have this length: with y squared among them where answers are numbers."""
