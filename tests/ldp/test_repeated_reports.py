@@ -189,6 +189,27 @@ def test_reports_of_several_mechanisms_are_multiplied():
     assert found == model.log_likelihood([*reversed(others), *reversed(told)], theta=theta)
 
 
+@pytest.mark.parametrize("variant", ["optimal", "symmetric"])
+def test_reports_of_one_row_at_several_levels_or_beside_it_are_refused(variant):
+    """They are not independent, and their product would tell more than the row."""
+    first, second, other = (
+        privacy.MemoizedUnaryEncoding(*own, 3, variant) for own in ((1.0, 3.0), (2.0, 3.0), (2.0, 4.0))
+    )
+    kept = first.memoize(X, insecure_seed=1)
+    one, two = first.report(kept, insecure_seed=2), second.report(kept, insecure_seed=3)
+    third = other.report(other.memoize(X, insecure_seed=4), insecure_seed=5)
+    model = ldp.HistogramModel(data="repeated", **SHORT)
+    for parts in itertools.permutations([kept, one, two, third]):
+        for few in (parts[:2], parts[:3], parts):
+            mixed = sum(part is not third for part in few) > 1
+            for call in (model.summarize, lambda given: model.log_likelihood(given, theta=shares(3))):
+                if mixed:
+                    with pytest.raises(ValueError, match="at one level and without the row"):
+                        call(list(few))
+    for parts in ([one, one, third], [kept, third]):
+        assert model.summarize(parts).n == len(X)
+
+
 def test_many_reports_of_many_categories_are_finite_and_tell_the_category():
     k, r = 500, 400
     mechanism = privacy.MemoizedUnaryEncoding(0.5, 20.0, k, "symmetric")

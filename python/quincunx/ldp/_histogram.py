@@ -81,8 +81,9 @@ class HistogramModel(PrivateModel):
     Repeated reports of a user are independent given the category, and their likelihoods are multiplied, also where
     mechanisms differ; those of one permanent row of `MemoizedUnaryEncoding` are independent given the row, which is
     summed over: with B the law of c_j ones among r reports, ``P(all | v) = prod_j sum_b P(b | v == j) B(c_j | b)``
-    [2]_. Only how many reports support each category counts, so that users of whom that is the same are one pattern. A
-    list of releases without ``data="repeated"`` is of different users.
+    [2]_. The row itself, or reports at another level, cannot be given beside them: two permanent rows of one law, which
+    a user may have, cannot be told from one. Only how many reports support each category counts, so that users of whom
+    that is the same are one pattern. A list of releases without ``data="repeated"`` is of different users.
 
     A report that a user did not make is masked, the whole of it. The likelihood is that of the user's other reports, as
     long as absence is ignorable: given those it depends neither on the category nor on what the missing report would

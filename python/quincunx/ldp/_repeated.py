@@ -148,6 +148,14 @@ def repeated(parts: Iterable[tuple[npt.ArrayLike, Noise, Categories]], labels: t
         if (most := by_law[law][:, -1].max(initial=0)) > MOST_REPORTS:
             raise ValueError(f"`released` must have at most {MOST_REPORTS} reports of each user, got {most}")
     laws = tuple(sorted(by_law))
+    for form, *row in laws:
+        same = [law for law in laws if law[0] != "supports" and list(law[1:3]) == row[:2]]
+        if form == "kept" and len(same) > 1:  # which would not be independent
+            raise ValueError(
+                "`released` must have the reports of a permanent row at one level and without the row: reports at "
+                "several, or of other rows of the same law, cannot be told from these, got the flips "
+                f"{[law[3] if law[3:] else 0.0 for law in same]}"
+            )
     rows = np.concatenate([by_law[law].astype(np.uint16) for law in laws], axis=1)
     return Repeated(rows, None, laws, labels=labels)
 
