@@ -46,7 +46,8 @@ def fit_marginals(
     -------
     SyntheticBayesNet
         With `sample`, `cpds`, `counts`, `edges`, `guarantee`: that of all releases together. Those that carry one and
-        the same guarantee object, as the parts of one release do, are counted once.
+        the same guarantee object, as the parts of one release do, are counted once: releases of noise of their own that
+        are built by hand must have an object each.
 
     Raises
     ------
