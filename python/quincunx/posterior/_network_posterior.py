@@ -379,8 +379,8 @@ def _product(tables: list[tuple[Nodes, Floats]], wanted: Nodes, sizes: Mapping[H
         kept = every if left else wanted
         _check.room(8 * len(found) * math.prod(sizes[axis] for axis in kept), "a table of the query")
         places = {axis: place for place, axis in enumerate(every, 1)}
-        where = [[0, *[places[axis] for axis in some]] for some in (axes, own, kept)]
-        found, axes = np.einsum(found, where[0], table, where[1], where[2]), kept
+        one, other, both = ([0, *[places[axis] for axis in some]] for some in (axes, own, kept))
+        found, axes = np.einsum(found, one, table, other, both), kept  # type: ignore[arg-type]
         # Each draw by its largest number, which a long product would lose.
         top = found.reshape(len(found), -1).max(axis=1).reshape(-1, *[1] * len(axes))
         found = found / np.where(top > 0, top, 1)
