@@ -27,7 +27,7 @@ SUMMED = {(net, "x"): 2 for net in (PAIR, CHAIN, COMMON, BESIDE)} | {(COLLIDER, 
 
 @pytest.fixture
 def _unjudged(monkeypatch):
-    monkeypatch.setattr("quincunx._inference.complaint_of", lambda scalars, advice: None)
+    monkeypatch.setattr("quincunx.posterior._network_records.complaint_of", lambda scalars, advice: None)
 
 
 #: Without diagnostics, which take longer than short chains.
@@ -359,6 +359,7 @@ def test_the_ends_of_what_is_taken_give_probabilities(exponent, prior, size):
 
 
 @unjudged
+@pytest.mark.filterwarnings("ignore:the distance of .* is the same")
 @pytest.mark.parametrize("mechanism", ["laplace", "fourier_l1", "fourier_linf"])
 def test_counts_are_those_released_where_noise_vanishes(mechanism):
     rng = np.random.default_rng(16)
@@ -367,6 +368,27 @@ def test_counts_are_those_released_where_noise_vanishes(mechanism):
     found = fitted.posterior(200, consistent=True, n_records=300, n_warmup=2000, rng=1)
     for node, table in CHAIN.count_tables(data).items():
         assert np.array_equal(found.counts[node], np.broadcast_to(table, found.counts[node].shape))
+
+
+@unjudged
+@pytest.mark.filterwarnings("ignore:the distance of .* is the same")
+@pytest.mark.parametrize("mechanism", ["fourier_l1", "fourier_linf"])
+def test_narrow_noise_on_parities_does_not_hold_chains_where_they_began(mechanism):
+    """Each single turn of a record is uphill from many places: chains that did not begin mildly kept to these."""
+    rng = np.random.default_rng(0)
+    data = rng.integers(0, 2, (100, 4))
+    data[:, 3] = data[:, 0] & data[:, 1] | (rng.random(100) < 0.2)
+    net = DiscreteBayesNet([("a", "d"), ("b", "d"), ("c", "d")], dict.fromkeys("abcd", 2))
+    fitted = net.fit_private(data, 50.0, mechanism=mechanism, insecure_seed=3)
+    found = fitted.posterior(20, consistent=True, n_chains=12, rng=3)
+    assert (found.counts["d"] == net.count_tables(data)["d"]).all()
+
+
+@unjudged
+def test_chains_that_keep_to_one_place_are_warned_of():
+    fitted = released_parities(PAIR, {"": 4, "x": 1, "y": 1, "xy": 1}, 400.0, "fourier_l1", ReplaceOne())
+    with pytest.warns(ConvergenceWarning, match="distance of x is the same in all draws of 2 chains"):
+        fitted.posterior(20, consistent=True, n_chains=2, rng=1)
 
 
 def test_chains_go_out_to_networks_and_arviz():

@@ -403,11 +403,14 @@ class PrivateBayesNet:
         cells of that table which one of its own is the sum of. So a complete graph, which has one measured table, has
         the same prior of probabilities either way, and the same posterior given the number of records; by default that
         number has a negative binomial prior about `total`, with `consistent` it is known or has a flat prior. Chains
-        start from draws of the default. A sweep takes some 80 ns for each record and node, 60 ms for 48842 records of
-        15 nodes; chains run side by side. It redraws records and probabilities in turn, and moves probabilities
-        together with the records that follow them [2]_, so that chains go on where noise is much wider than the square
-        root of counts; the warning says where they were too short. With parities a sweep takes some nanoseconds more
-        for each record, node and parity with this node (``"fourier_l1"``) or parity at all (``"fourier_linf"``).
+        start from draws of the default, or from the tables that noisy parities say, scattered as their noise. A sweep
+        takes some 80 ns for each record and node, 60 ms for 48842 records of 15 nodes; chains run side by side. It
+        redraws records and probabilities in turn, and moves probabilities together with the records that follow them
+        [2]_, so that chains go on where noise is much wider than the square root of counts; the warning says where they
+        were too short. With parities a sweep takes some nanoseconds more for each record, node and parity with this
+        node (``"fourier_l1"``) or parity at all (``"fourier_linf"``), and as much again for moves. Noise on parities
+        that is narrow would hold chains where they are: it narrows during the first half of the warm-up, and chains
+        whose parities stay as far from the release in all draws are warned of.
 
         References
         ----------
@@ -436,12 +439,11 @@ class PrivateBayesNet:
         if _check.flag(consistent, "consistent"):
             if total is not None:
                 raise ValueError(f"`total` is for tables taken alone; with `consistent` give `n_records`, got {total}")
-            from quincunx._inference import complaint_of
             from quincunx.posterior._network_records import sample_records
 
             chains = n_chains, n_warmup, n_draws, thin
             found = sample_records(self, prior, n_records, chains, progress, rng)
-            if (message := complaint_of(found.scalars, "raise `n_draws`, `n_warmup` or `thin`")) is not None:
+            if (message := found.complaint(self.mechanism)) is not None:
                 warnings.warn(message, ConvergenceWarning, stacklevel=2)
             return NetworkPosterior(self, *found)
         if n_records is not None:

@@ -166,8 +166,8 @@ class NetworkPosterior(Generic[F]):
         -------
         dict
             Of name to (R-hat, draws): the log-likelihood of the records at each node, the distance of each measured
-            table from its release, and the number of records where that is drawn. Empty for independent draws. Of
-            single probabilities ArviZ's functions say it, given `to_datatree`.
+            table, or of the parities within a family, from what was released, and the number of records where that is
+            drawn. Empty for independent draws. Of single probabilities ArviZ's functions say it, given `to_datatree`.
 
         Raises
         ------

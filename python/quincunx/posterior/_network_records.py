@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from quincunx import _check, _core
+from quincunx._inference import complaint_of
 from quincunx._inference._runs import keys
 from quincunx._progress import Progress, reporting
 from quincunx._rng import RandomSource, generator
@@ -47,6 +48,14 @@ class RecordChains(NamedTuple):
     counts: dict[Hashable, Ints]
     #: By name, each of shape (n_chains, n_draws).
     scalars: dict[str, Floats]
+
+    def complaint(self, mechanism: str) -> str | None:
+        """Return the words for chains that disagree, are short, or keep to one place where noise is on parities."""
+        for name, values in self.scalars.items():
+            still = (values == values[:, :1]).all(axis=1) & (values[:, 0] > 0)
+            if mechanism != "laplace" and name.startswith("distance") and still.any():
+                return f"the {name} is the same in all draws of {still.sum()} chains, which may be far from the others"
+        return complaint_of(self.scalars, "raise `n_draws`, `n_warmup` or `thin`")
 
 
 def sample_records(

@@ -4,9 +4,13 @@
 //! offset d = c - release of each set the noise has a mass proportional to exp(-e |d|), |d| the sum of all or the largest. Where a
 //! record turns over in one column, c moves by 2 for each set with this column; where it comes or goes, by 1 for every set.
 //!
+//! Where e is large a chain would keep to the first records from which each single turn is uphill. So e grows from little to what it
+//! is while a chain warms up.
+//!
 //! Source: Z. Zhang, B. I. P. Rubinstein, C. Dimitrakakis (2016), On the differential privacy of Bayesian inference, section 4.
 
-use crate::{Error, Result};
+use crate::monitor::Progress;
+use crate::{Error, Result, memory};
 
 /// How far all offsets are from zero together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +34,16 @@ pub struct Parities {
 }
 
 /// The offsets of all parities, and the signs of the record that is looked at.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Offsets {
-    pub offsets: Vec<f64>,
+    offsets: Vec<f64>,
     signs: Vec<f64>,
+    /// What e is multiplied by: less than one in the first half of the warm-up.
+    share: f64,
 }
+
+/// What e is at first, at the most: a turn of few sets then costs a tenth.
+const MILD: f64 = 0.1;
 
 impl Parities {
     /// No parities of so many columns.
@@ -50,6 +59,8 @@ impl Parities {
         Error::require_shape("released", [sets.len()], [released.len()])?;
         Error::require_all(&released, f64::is_finite, "released", "finite")?;
         Error::require(exponent > 0.0 && exponent < f64::INFINITY, "exponent", exponent, "positive")?;
+        let entries = sets.len() as u128 * (width as u128 + 5) + sets.iter().map(|set| set.len() as u128).sum::<u128>();
+        memory::charge("the parities of a network", 8 * entries)?;
         for set in &sets {
             Error::require_all(set, |column| column < width, "sets", "columns")?;
         }
@@ -59,13 +70,29 @@ impl Parities {
     }
 
     /// The offsets of these records, `width` categories each.
-    pub(super) fn offsets(&self, records: &[u16], width: usize) -> Offsets {
-        let mut found = Offsets { offsets: self.released.iter().map(|c| -c).collect(), signs: vec![] };
-        for record in records.chunks_exact(width) {
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`].
+    pub(super) fn offsets(&self, records: &[u16], width: usize, progress: &Progress) -> Result<Offsets> {
+        let offsets = self.released.iter().map(|c| -c).collect();
+        let mut found = Offsets { offsets, signs: vec![], share: 1.0 };
+        for (row, record) in records.chunks_exact(width).enumerate() {
+            progress.check_at(row * self.stride())?;
             self.look(&mut found, record);
             self.shift(&mut found, 1.0);
         }
-        found
+        Ok(found)
+    }
+
+    /// How many steps of other work a record's are, to look for a stop as often.
+    pub(super) fn stride(&self) -> usize {
+        self.sets.len().next_power_of_two().min(1 << 12)
+    }
+
+    /// Lets e be what it is in this sweep of so many that warm up.
+    pub(super) fn temper(&self, state: &mut Offsets, sweep: u64, warmup: u64) {
+        let mild = (MILD / self.exponent).min(1.0);
+        state.share = mild.powf((1.0 - 2.0 * sweep as f64 / warmup as f64).max(0.0));
     }
 
     /// Takes the signs of a record.
@@ -80,7 +107,7 @@ impl Parities {
         let after = |&g: &usize| (state.offsets[g] - 2.0 * state.signs[g]).abs();
         let before = |&g: &usize| state.offsets[g].abs();
         let (old, new) = (self.with[column].iter().map(before), self.with[column].iter().map(after));
-        self.exponent
+        self.exponent(state)
             * match self.norm {
                 Norm::Sum => new.sum::<f64>() - old.sum::<f64>(),
                 Norm::Largest => {
@@ -101,7 +128,7 @@ impl Parities {
     /// What the energy gains where the record comes (1) or goes (-1).
     pub(super) fn energy_of_shift(&self, state: &Offsets, way: f64) -> f64 {
         let after = state.offsets.iter().zip(&state.signs).map(|(offset, sign)| offset + way * sign);
-        self.exponent * (self.size(after) - self.distance_of_all(state))
+        self.exponent(state) * (self.size(after) - self.distance_of_all(state))
     }
 
     /// Lets the record come or go.
@@ -111,9 +138,9 @@ impl Parities {
         }
     }
 
-    /// The exponent of the noise; zero where there is none.
-    pub(super) fn exponent(&self) -> f64 {
-        if self.sets.is_empty() { 0.0 } else { self.exponent }
+    /// The exponent e of this sweep; zero where nothing was released.
+    pub(super) fn exponent(&self, state: &Offsets) -> f64 {
+        if self.sets.is_empty() { 0.0 } else { self.exponent * state.share }
     }
 
     /// How far all offsets are from zero.
@@ -123,7 +150,9 @@ impl Parities {
 
     /// How far the offsets of all sets within these columns are from zero.
     pub(super) fn distance(&self, state: &Offsets, columns: &[usize]) -> f64 {
-        let within = |set: &Vec<usize>| set.iter().all(|column| columns.contains(column));
+        let mut inside = vec![false; self.with.len()];
+        columns.iter().for_each(|&column| inside[column] = true);
+        let within = |set: &Vec<usize>| set.iter().all(|&column| inside[column]);
         self.size(state.offsets.iter().zip(&self.sets).filter(|(_, set)| within(set)).map(|(&offset, _)| offset))
     }
 

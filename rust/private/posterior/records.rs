@@ -172,7 +172,7 @@ impl NoisyTables {
         progress: &Progress,
     ) -> Result<Vec<Draws>> {
         Error::require_shape("keys", [starts.len()], [keys.len()])?;
-        let chains = starts.into_iter().zip(keys).map(|(records, &key)| Chain::new(self, records, key));
+        let chains = starts.into_iter().zip(keys).map(|(records, &key)| Chain::new(self, records, key, progress));
         let chains = chains.collect::<Result<Vec<_>>>()?;
         parallel::try_map(chains.len(), |i| chains[i].clone().run(schedule, progress))
     }
@@ -230,7 +230,7 @@ struct Chain<'a> {
 }
 
 impl<'a> Chain<'a> {
-    fn new(tables: &'a NoisyTables, records: Vec<u16>, key: [u64; 2]) -> Result<Self> {
+    fn new(tables: &'a NoisyTables, records: Vec<u16>, key: [u64; 2], progress: &Progress) -> Result<Self> {
         let width = tables.nodes.len();
         let rows = Error::require_rows("records", width, records.len())?;
         let mut excess: Vec<i64> = tables.released.iter().map(|released| -released).collect();
@@ -244,7 +244,7 @@ impl<'a> Chain<'a> {
         let cells = tables.released.len();
         let far = (-2.0 * tables.exponent).exp();
         let (theta, weights) = (vec![0.0; cells], vec![0.0; cells]);
-        let offsets = tables.parities.offsets(&records, width);
+        let offsets = tables.parities.offsets(&records, width, progress)?;
         let (scales, tries) = (vec![4.0; cells], rows + 16);
         let mut chain = Self { tables, key, sweeps: 0, records, excess, theta, weights, far, offsets, scales, tries };
         chain.draw_probabilities(&mut xoshiro(key, SWEEP, 0, 0));
@@ -254,6 +254,7 @@ impl<'a> Chain<'a> {
     fn run(mut self, schedule: Schedule, progress: &Progress) -> Result<Draws> {
         let mut found = Draws::default();
         for number in 1..=schedule.warmup + schedule.draws * schedule.thin {
+            self.tables.parities.temper(&mut self.offsets, number, schedule.warmup);
             self.sweep(schedule.known, number <= schedule.warmup, progress)?;
             progress.advance(1)?;
             if number > schedule.warmup && (number - schedule.warmup).is_multiple_of(schedule.thin) {
@@ -281,7 +282,7 @@ impl<'a> Chain<'a> {
         let mut cells = vec![0; width];
         let mut masses = tables.room();
         for row in 0..self.records.len() / width {
-            progress.check_at(row)?;
+            progress.check_at(row * tables.parities.stride())?;
             let span = row * width..(row + 1) * width;
             for (node, cell) in cells.iter_mut().enumerate() {
                 *cell = tables.cell(node, &self.records[span.clone()]);
@@ -531,7 +532,7 @@ mod tests {
     #[test]
     fn logarithms_of_masses_are_those_of_the_masses() {
         let tables = pair([1, -1, 0, 3], 0.7);
-        let chain = Chain::new(&tables, vec![0, 0, 0, 1, 1, 0, 1, 1], [3, 4]).unwrap();
+        let chain = Chain::new(&tables, vec![0, 0, 0, 1, 1, 0, 1, 1], [3, 4], &Progress::default()).unwrap();
         for (row, record) in chain.records.chunks_exact(2).enumerate() {
             let cells = [tables.cell(0, record), tables.cell(1, record)];
             for at in 0..2 {

@@ -29,7 +29,7 @@ impl Chain<'_> {
             let (ends, members) = self.by_cell(at);
             let mut order: Vec<usize> = (0..node.size).collect();
             for first in (0..node.cells).step_by(node.size) {
-                progress.check_at(first)?;
+                progress.check_at(first * tables.parities.stride())?;
                 for i in 1..node.size {
                     order.swap(i, super::below(i + 1, rng).expect("one at least"));
                 }
@@ -82,7 +82,7 @@ impl Chain<'_> {
         let both = self.theta[first + pair[0]] + self.theta[first + pair[1]];
         let share = self.theta[first + pair[0]] / both;
         // What a record more or less changes; the number of both sides stays, so that the step has its reverse.
-        let unit = tables.exponent + tables.parities.exponent();
+        let unit = tables.exponent + tables.parities.exponent(&self.offsets);
         let step = self.scales[first] / (1.0 + unit * (sides[0].len() + sides[1].len()) as f64);
         let odds = share / (1.0 - share) * (step * (2.0 * rng.uniform() - 1.0)).exp();
         let moved = odds / (1.0 + odds);
@@ -92,14 +92,14 @@ impl Chain<'_> {
         }
         let (from, chance) =
             if moved > share { (1, (moved - share) / (1.0 - share)) } else { (0, (share - moved) / share) };
-        let before = tables.parities.distance_of_all(&self.offsets);
-        let mut steps = 0;
+        let (mut steps, mut before) = (0, None);
         let (mut rows, mut old) = (Vec::new(), Vec::new());
         let mut record = vec![0u16; width];
         for &row in sides[from] {
             if rng.uniform() >= chance {
                 continue;
             }
+            before.get_or_insert_with(|| tables.parities.distance_of_all(&self.offsets));
             let span = row * width..(row + 1) * width;
             record.copy_from_slice(&self.records[span]);
             rows.push(row);
@@ -108,8 +108,8 @@ impl Chain<'_> {
             self.follow(at, row, &mut record, rng);
             steps += self.replace(at, row, &record);
         }
-        let farther = tables.parities.distance_of_all(&self.offsets) - before;
-        let energy = steps as f64 * tables.exponent + farther * tables.parities.exponent();
+        let farther = before.map_or(0.0, |before| tables.parities.distance_of_all(&self.offsets) - before);
+        let energy = steps as f64 * tables.exponent + farther * tables.parities.exponent(&self.offsets);
         let spread = |share: f64| (share * (1.0 - share)).ln();
         let log_ratio = tables.concentrations[at] * (spread(moved) - spread(share)) - energy;
         if rng.uniform() < log_ratio.exp() {
@@ -183,7 +183,7 @@ mod tests {
     fn moves_alone_have_the_law_that_enumeration_gives() {
         let released = [3, -1, 0, 2];
         let tables = pair(released, 0.4);
-        let mut chain = Chain::new(&tables, vec![0, 0, 0, 1, 1, 0, 1, 1], [5, 6]).unwrap();
+        let mut chain = Chain::new(&tables, vec![0, 0, 0, 1, 1, 0, 1, 1], [5, 6], &Progress::default()).unwrap();
         let (mut found, rng) = (Draws::default(), &mut xoshiro([7, 8], 9, 10, 11));
         for number in 0..1_200_000 {
             chain.interweave(false, rng, &Progress::default()).unwrap();
@@ -198,7 +198,7 @@ mod tests {
     fn records_keep_their_tables_where_moves_are_refused() {
         // Noise that nothing moves against: all tables stay what they are.
         let tables = pair([1, 1, 1, 1], 300.0);
-        let mut chain = Chain::new(&tables, vec![0, 0, 0, 1, 1, 0, 1, 1], [5, 6]).unwrap();
+        let mut chain = Chain::new(&tables, vec![0, 0, 0, 1, 1, 0, 1, 1], [5, 6], &Progress::default()).unwrap();
         let rng = &mut xoshiro([7, 8], 9, 10, 12);
         for _ in 0..1000 {
             chain.scales.fill(1e3);

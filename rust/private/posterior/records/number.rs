@@ -19,7 +19,7 @@ impl Chain<'_> {
         let mut record = vec![0u16; width];
         let mut masses = tables.room();
         for attempt in 0..self.tries {
-            progress.check_at(attempt)?;
+            progress.check_at(attempt * tables.parities.stride())?;
             let rows = self.records.len() / width;
             let comes = rng.next_u64() >> 63 == 1;
             if comes {
