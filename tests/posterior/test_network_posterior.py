@@ -155,9 +155,9 @@ def test_queries_are_those_of_the_joint_table():
             np.testing.assert_allclose(answer[draw], table / table.sum(), rtol=1e-12)
 
 
-@pytest.mark.parametrize(("length", "values"), [(3, 2), (120, 1000), (400, 200)])
+@pytest.mark.parametrize(("length", "values"), [(3, 2), (40, 1000), (120, 1000)])
 def test_queries_of_long_chains_are_those_of_logarithms(length, values):
-    """Hidden states with evidence of down to 1e-920, forward in log space."""
+    """Hidden states with evidence of down to 1e-361, forward in log space."""
     rng = np.random.default_rng(13)
     states, seen = [f"s{i}" for i in range(length)], [f"o{i}" for i in range(length)]
     edges = [*itertools.pairwise(states), *zip(states, seen, strict=True)]
