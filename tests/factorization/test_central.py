@@ -37,6 +37,34 @@ def test_parts_of_a_unit_are_not_negative_and_add_up(weights, parts):
     assert np.abs(shares - parts * exact / exact.sum(axis=0)).max() <= 1 + 1e-9
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 0.0, 1e-320])
+def test_weights_without_parts_are_refused(bad):
+    with pytest.raises(ValueError, match="positive and finite"):
+        list(responsibilities(np.full((2, 1), bad), np.full((2, 3), min(bad, 1e-10)), 32))
+
+
+@pytest.mark.parametrize("prior", [1e-100, 1e-30, 0.1, 1e30, 1e100])
+@pytest.mark.parametrize("name", ["prior_shape", "prior_rate"])
+def test_a_unit_moves_every_statistic_of_a_fit_by_no_more_than_its_parts(name, prior, monkeypatch):
+    # The tables that a fit releases, with those of a neighbor by the weights that the same releases lead to.
+    counts, seen = np.random.default_rng(1).poisson(2.0, (4, 3)), []
+    counts[1], counts[:, 2] = 0, 0
+
+    def recorded(table, weights, axis, parts):
+        for cell in np.ndindex(table.shape):
+            more = table.copy()
+            more[cell] += 1
+            moved = expected_statistics(more, weights, axis, parts) - expected_statistics(table, weights, axis, parts)
+            seen.append((moved.min() >= 0, moved.sum() == parts))
+        return expected_statistics(table, weights, axis, parts)
+
+    monkeypatch.setattr("quincunx.factorization._central.expected_statistics", recorded)
+    model = CentralPoissonFactorization(3, random_state=1, epsilon=50.0, n_iter=4, **{name: prior}).fit(counts)
+    assert np.isfinite(model.rates_).all()
+    assert len(seen) == 8 * 12
+    assert np.all(seen)
+
+
 @pytest.mark.parametrize("columns", [7, 2**19])
 def test_statistics_are_sums_by_rows_and_by_columns(columns):
     # The wider table is worked on in blocks of two rows.
@@ -179,6 +207,8 @@ def test_counts_of_any_kind_are_read_and_progress_is_told():
         ({"n_iter": 0}, [[1]], "`n_iter`"),
         ({"prior_shape": 0.0}, [[1]], "`prior_shape`"),
         ({"prior_rate": -1.0}, [[1]], "`prior_rate`"),
+        ({"prior_shape": 5e-309}, [[1]], r"`prior_shape` must be in \[1e-100, 1e100\], got 5e-309"),
+        ({"prior_rate": 1e308}, [[1]], r"`prior_rate` must be in \[1e-100, 1e100\], got 1e\+308"),
         ({"random_state": -1}, [[1]], "`random_state`"),
         ({"insecure_seed": -1}, [[1]], "`insecure_seed`"),
     ],

@@ -85,7 +85,7 @@ class CentralPoissonFactorization(Parametrized):
     n_iter : int, default=10
         Rounds of ascent. They are fixed before, as each is paid for: the variance of the noise is proportional to them.
     prior_shape, prior_rate : float, default=0.1 and 1.0
-        Shape and rate of the gamma priors of both factors.
+        Shape and rate of the gamma priors of both factors, in [1e-100, 1e100].
     random_state : int, SeedSequence, Generator or None
         Seeds where the ascent starts, which is public; it has no part in the noise.
     insecure_seed : int, optional
@@ -224,8 +224,7 @@ class CentralPoissonFactorization(Parametrized):
         if isinstance(counts, Release):
             raise TypeError("`counts` must be counts without noise, got a Release: PoissonFactorization is for those")
         number = _check.whole(self.n_components, "n_components", minimum=1)
-        shape = _check.real(self.prior_shape, "prior_shape", positive=True)
-        rate = _check.real(self.prior_rate, "prior_rate", positive=True)
+        shape, rate = _prior(self.prior_shape, "prior_shape"), _prior(self.prior_rate, "prior_rate")
         seed_words(self.insecure_seed)
         guarantee = self.guarantee
         parts, variance, _ = self._noise()
@@ -267,6 +266,14 @@ class CentralPoissonFactorization(Parametrized):
         return np.asarray(self.embedding_ @ self.components_)
 
 
+def _prior(value: float, name: str) -> float:
+    """Return a parameter of a prior within bounds between which all weights are finite."""
+    number = _check.real(value, name)
+    if not 1e-100 <= number <= 1e100:
+        raise ValueError(f"`{name}` must be in [1e-100, 1e100], got {number}")
+    return number
+
+
 def _weights(shapes: Floats, rates: Floats) -> Floats:
     """Return ``exp(E ln x)`` of gamma laws, the largest of each row or column being 1."""
     from scipy.special import digamma
@@ -279,12 +286,14 @@ def responsibilities(rows: Floats, columns: Floats, parts: int) -> Iterator[Ints
     """Yield for each component its parts of a unit of each cell: whole numbers of at least 0 whose sum is `parts`.
 
     The weights of rows and columns have shapes (n_components, n_rows) and (n_components, n_columns), and no product
-    of two is 0.
+    of two is 0. The bound on what a unit moves rests on that, so that others are refused.
     """
     # Sums are added up in the same order twice: no partial sum is above the whole, and the last one is equal to it.
     total = np.zeros((rows.shape[1], columns.shape[1]))
     for row, column in zip(rows, columns, strict=True):
         total += np.multiply.outer(row, column)
+    if not ((total > 0) & (total < np.inf)).all():
+        raise ValueError("weights of responsibilities must be positive and finite")
     partial, before = np.zeros_like(total), np.zeros(total.shape, dtype=np.int64)
     for row, column in zip(rows, columns, strict=True):
         partial += np.multiply.outer(row, column)
