@@ -251,6 +251,23 @@ def test_a_fit_of_files_finds_what_a_fit_of_all_rows_does(tmp_path):
     assert np.abs(model.embedding_ - again).mean() < 0.01 * again.mean()
 
 
+@pytest.mark.filterwarnings("ignore::quincunx.errors.MisfitWarning")  # one topic for rows of two kinds
+@pytest.mark.parametrize("topics", ["gamma", "dirichlet"])
+@pytest.mark.parametrize("last", [4, 100])
+def test_rows_of_a_small_file_weigh_what_others_do(topics, last, tmp_path):
+    # Rows of the small file have words of their own, whose share of the one topic is theirs of all words.
+    rows = 512 + last
+    rates = np.where((np.arange(rows) < 512)[:, None] == (np.arange(20) < 10), 5.0, 1e-9)
+    paths, values = saved(tmp_path, np.random.default_rng(2).poisson(rates), [0, 512, rows])
+    alpha = privatize([[0]], epsilon=1.0).alpha
+    how = SHORT | {"topics": topics, "max_iter": 15, "batch_size": 128}
+    whole = PoissonFactorization(1, **how).fit(values, alpha=alpha)
+    model = PoissonFactorization(1, **how).fit(paths)
+    share, expected = (one.topics_[0, 10:].sum() for one in (model, whole))
+    assert abs(share - expected) < 0.1 * expected + 0.001
+    assert model.elbo_[-1] == pytest.approx(whole.elbo_[-1], rel=0.01)
+
+
 # What it refuses.
 
 

@@ -3,15 +3,16 @@
 Step t takes a batch B of the D rows, finds the laws of their embeddings given those of the components (`laws_of_rows`),
 and moves the latter by a share rho of the way to where they would be if all rows were like these:
 
-    shape[v, k] <- (1 - rho) shape[v, k] + rho (prior shape + D / |B| sum_{d in B} E[y_dvk]),
-    rate[v, k] <- (1 - rho) rate[v, k] + rho (prior rate + D / |B| sum_{d in B} E embedding[d, k]),
+    shape[v, k] <- (1 - rho) shape[v, k] + rho (prior shape + D / b sum_{d in B} E[y_dvk]),
+    rate[v, k] <- (1 - rho) rate[v, k] + rho (prior rate + D / b sum_{d in B} E embedding[d, k]),
     rho = (t + offset)^-decay,  t = 0, 1, ...
 
-the second sum over rows whose cell v is observed; Dirichlet laws have no rates. E[y] is that of coordinate ascent, the
-noise summed out. So a batch of all rows with rho = 1 is one iteration of coordinate ascent whose rows are at their
-optimum. Sources: M. D. Hoffman, D. M. Blei, C. Wang and J. Paisley (2013), Stochastic variational inference, JMLR 14
-(natural gradients, steps, rho); for gamma laws of Poisson counts P. Gopalan, J. M. Hofman and D. M. Blei (2015),
-Scalable recommendation with hierarchical Poisson factorization, UAI.
+b being the mean number of rows in the batches of a pass, so that all rows weigh the same; the second sum over rows
+whose cell v is observed; Dirichlet laws have no rates. E[y] is that of coordinate ascent, the noise summed out. So a
+batch of all rows with rho = 1 is one iteration of coordinate ascent whose rows are at their optimum. Sources: M. D.
+Hoffman, D. M. Blei, C. Wang and J. Paisley (2013), Stochastic variational inference, JMLR 14 (natural gradients, steps,
+rho); for gamma laws of Poisson counts P. Gopalan, J. M. Hofman and D. M. Blei (2015), Scalable recommendation with
+hierarchical Poisson factorization, UAI.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ class StochasticSampler(Single):
             if columns is None:
                 columns = self._first(batch, priors)
             laws = laws_of_rows(batch, columns, priors, threads=self._threads, rounds=_ROUNDS, tolerance=_TOLERANCE)
-            scale, rho = batches.total / len(rows), (t + batches.offset) ** -batches.decay
+            scale, rho = batches.total * number / self._data.shape[0], (t + batches.offset) ** -batches.decay
             columns, bound = step(batch, columns, priors, laws, scale, rho, self._threads)
             bounds.append(bound)
             found[:, rows] = laws
@@ -174,7 +175,7 @@ def step(
 ) -> tuple[Laws, float]:
     """Return the laws of the components after a batch with given laws of its rows, and the bound's estimate before.
 
-    The scale is the number of all rows over that of the batch.
+    The scale is the number of all rows over that of a batch in the mean.
     """
     ascent = ascent_of_rows(batch, columns, priors, None, laws)
     counts, exposures, bound = ascent.statistics(1, threads)
