@@ -309,6 +309,19 @@ def test_topics_of_one_kind_are_in_one_component_of_the_layer_above():
     assert abs(first[0] - first[1]) > 0.8
 
 
+@pytest.mark.filterwarnings("ignore::quincunx.errors.MisfitWarning")  # 150 sweeps are few
+@pytest.mark.parametrize("prior", [(0.1, None), (1.0, 1.0), (5.0, 1.0), (1.0, 10.0)], ids=str)
+@pytest.mark.parametrize("layers", [(4, 2), (4, 3, 2)], ids=str)
+def test_rows_to_come_have_the_prior_of_the_layers_above(layers, prior):
+    shape, rate = prior  # of rates and weights, not of the embedding
+    counts = np.maximum(documents()[0].values, 0)
+    how = HOW | {"n_warmup": 100, "n_draws": 50, "prior_shape": shape, "prior_rate": rate}
+    model = PoissonFactorization(layers, **how).fit(counts)
+    found = model.transform(counts)
+    assert np.abs(found - model.embedding_).sum() < 0.15 * model.embedding_.sum()
+    assert found.sum() == pytest.approx(counts.sum(), rel=0.01)
+
+
 @pytest.mark.filterwarnings("ignore::quincunx.errors.MisfitWarning")  # ten sweeps fit nothing
 def test_learnt_concentrations_and_folds_go_with_layers():
     release, _ = documents()

@@ -605,8 +605,9 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
     def _infer_rows(self, data: Data, components: Floats) -> Floats:
         """Return the expected embedding of rows, the components being known."""
         problem, i = self._posterior.problem, self._row_factor()
-        rows, width = problem.layout.factors[i].shape
-        shape, rate = (row_prior(part, rows, width) for part in self._posterior.priors()[i])
+        layers = problem.layout.model == "layers"
+        prior = self._posterior.of_rows_to_come() if layers else self._posterior.priors()[i]
+        shape, rate = (row_prior(part, problem.layout.factors[i].shape[1]) for part in prior)
         shapes, threads = self._shapes(new_rows=True), _check.threads(self.threads)
         return infer_rows(data, components, (shape, rate), shapes, threads)
 

@@ -88,6 +88,15 @@ class Posterior(inference.Posterior[Problem]):
             found[i] = shape, rates if problem.hyperpriors == "factor" else np.repeat(rates, width)
         return found
 
+    def of_rows_to_come(self) -> tuple[Floats, Floats]:
+        """Return a prior of rows where layers gave them theirs: for each component its mean over the fitted rows.
+
+        The mean square stands for the variance: a law wider than that of the rows, for what one has is unlike another.
+        """
+        embedding = np.maximum(self.means()[0], 1e-100)
+        mean, square = embedding.mean(axis=0), (embedding**2).mean(axis=0)
+        return mean**2 / square, mean / square
+
     # Draws.
 
     def best_tables(self) -> list[Floats]:

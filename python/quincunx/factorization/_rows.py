@@ -103,10 +103,10 @@ def ascent_of_rows(
     return ascent
 
 
-def row_prior(part: Floats, rows: int, width: int) -> Floats:
+def row_prior(part: Floats, width: int) -> Floats:
     """Return the prior of a row to come: the number itself, what all rows share, or where they differ their mean."""
     if part.size == 1:
         return part
-    table = part.reshape(rows, width)
+    table = part.reshape(-1, width)
     row: Floats = table[0] if (table == table[0]).all() else table.mean(axis=0)
     return row

@@ -95,7 +95,7 @@ class Topics(RowTransformer):
         shape, rate, concentration = (
             np.array([_check.real(value, name, positive=True)]) for name, value in given.items()
         )
-        # Of the embeddings nothing is looked at: the first has what holds for rows to come.
+        # Of the embeddings nothing is looked at.
         pairs = [(shape, rate), (concentration, np.empty(0))] * ((len(layout.factors) - 2) // 2)
         return [*pairs, (shape, rate), (shape, rate)]
 

@@ -59,7 +59,7 @@ class RowTransformer(CountFactorization, sklearn=("TransformerMixin", "ClassName
         Notes
         -----
         Ten iterations at a time, until no entry of a row moves by more than 1e-4 of the row's largest; rows that stand
-        still are left out of the next ten.
+        still are left out of the next ten. With layers the prior has the mean of the fitted rows.
         """
         data, rows, _ = self._embedded(released, alpha, mask)
         wanted = require("sklearn.utils._set_output", "sklearn")._get_output_config("transform", self)["dense"]
