@@ -199,15 +199,22 @@ def laid_out(array: Array, kind: type[Scalar]) -> npt.NDArray[Scalar]:
 def unmasked(value: object, name: str, *, kept: bool = False) -> Array:
     """Return an array, unless cells of it are masked: `numpy.asarray` would show what is under the mask."""
     fits(value, name, kept=kept)
-    _refuse_masked(value, name)
+    value = computed(value)
+    refuse_masked(value, name)
     return np.asarray(value)
 
 
-def _refuse_masked(value: object, name: str) -> None:
+def computed(value: Any) -> Any:
+    """Return what Dask computes of a collection of its own, whose arrays would lose their masks; else the value."""
+    return value.compute() if hasattr(value, "__dask_graph__") else value
+
+
+def refuse_masked(value: object, name: str) -> None:
+    """Refuse an array with masked cells, and lists with such arrays at any depth."""
     if isinstance(value, (list, tuple)):
         for part in value:
             if not isinstance(part, (int, float, str)):
-                _refuse_masked(part, name)
+                refuse_masked(part, name)
         return
     inner = getattr(value, "__dict__", {}).get("values", value)  # a release's own; a table of pandas would make them
     if isinstance(inner, np.ma.MaskedArray) and np.ma.is_masked(inner):

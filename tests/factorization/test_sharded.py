@@ -336,6 +336,14 @@ def test_arrays_of_dask_are_computed_by_the_workers(kept, here, client, monkeypa
     assert_same_runs(PoissonFactorization(WIDTH, **HOW).fit(lazy, alpha=0.4), whole)
 
 
+def test_masked_blocks_of_dask_are_held_out(client):
+    array = pytest.importorskip("dask.array")
+    lazy = array.from_array(np.ma.masked_array(release(0.5), MASK), chunks=(100, 7))
+    whole = PoissonFactorization(WIDTH, **HOW).fit(release(0.5), alpha=0.4, mask=MASK)
+    for where in (None, 3, client):
+        assert_same_runs(PoissonFactorization(WIDTH, **HOW).fit(lazy, alpha=0.4, client=where), whole)
+
+
 def test_arrays_of_dask_that_do_not_fit_are_refused_in_words(client):
     array = pytest.importorskip("dask.array")
     lazy = array.from_array(release(0.5), chunks=100)

@@ -102,6 +102,9 @@ def unpack(released: Counts, alpha: Given, mask: Given, noise: str) -> tuple[Cou
             refuse_unknown(law, "this model", ("alpha", "exponent", *(["lower"] if (law.lower or 0) <= 0 else [])))
         released, alpha = released.values, released.alpha
     _check.fits(released, "released", kept=True)
+    released = _check.computed(released)
+    if isinstance(released, (list, tuple)):
+        _check.refuse_masked(released, "released")
     if isinstance(released, np.ma.MaskedArray):
         own = np.ma.getmaskarray(released)
         mask = own if mask is None else own | _mask(mask, released.shape)
@@ -116,8 +119,7 @@ def _short(value: object) -> str:
 
 def _mask(mask: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     """Return a mask as an array of booleans of a shape."""
-    _check.fits(mask, "mask")
-    array: Array = np.asarray(mask)
+    array = _check.unmasked(mask, "mask")
     if array.dtype != np.bool_:
         raise TypeError(f"`mask` must hold booleans, True where a cell is held out, got dtype {array.dtype}")
     if array.shape != shape:

@@ -301,6 +301,8 @@ class PoissonFactorization(Topics):
         """
         self._fitted()
         _check.fits(embedding, "embedding")
+        embedding = _check.computed(embedding)
+        _check.refuse_masked(embedding, "embedding")
         rows: Floats = validation().check_array(embedding, input_name="embedding")
         if rows.shape[1] != len(self.components_):
             raise ValueError(f"`embedding` must have {len(self.components_)} columns, got {rows.shape[1]}")

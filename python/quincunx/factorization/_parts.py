@@ -203,7 +203,9 @@ class Lazy(Parts):
 
     def _read(self, path: Any, rows: int) -> Data:
         noise, non_integer = self.how
-        return as_data(np.asarray(path), self.ratio, None, noise=noise, non_integer=non_integer)
+        block = _check.computed(path)
+        held_out = np.ma.getmaskarray(block) if np.ma.is_masked(block) else None
+        return as_data(np.asarray(block), self.ratio, held_out, noise=noise, non_integer=non_integer)
 
 
 def _joined(named: Sequence[Axes], rows: Sequence[int]) -> Axes:
