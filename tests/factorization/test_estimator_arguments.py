@@ -7,7 +7,14 @@ import pytest
 
 from quincunx import _check
 from quincunx.errors import TooLargeError
-from quincunx.factorization import PoissonBlockmodel, PoissonFactorization, PoissonTensorFactorization, _data
+from quincunx.factorization import (
+    CentralPoissonFactorization,
+    PoissonBlockmodel,
+    PoissonDynamics,
+    PoissonFactorization,
+    PoissonTensorFactorization,
+    _data,
+)
 from quincunx.privacy import LaplaceMechanism, privatize
 
 pytestmark = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
@@ -98,6 +105,37 @@ def test_bad_data_are_refused_and_the_fit_there_was_stays(released, how, error, 
         model.fit(released, **how)
     assert vars(model) == before
     assert model.rates_.shape == (6, 3)
+
+
+def test_masks_within_lists_and_arrays_of_dask_are_not_lost():
+    dask = pytest.importorskip("dask.array")
+    masked = np.ma.masked_array(COUNTS, COUNTS > 3)
+    lazy = dask.from_array(masked, chunks=(2, 5))
+    model = PoissonFactorization(**SHORT).fit(COUNTS, mask=COUNTS > 3)
+    np.testing.assert_array_equal(PoissonFactorization(**SHORT).fit(lazy).embedding_, model.embedding_)
+    for call, name in (
+        (lambda: PoissonFactorization(**SHORT).fit(list(masked)), "released"),
+        (lambda: PoissonTensorFactorization(**SHORT).fit([masked, masked]), "released"),
+        (lambda: PoissonTensorFactorization(**SHORT).fit([list(masked), COUNTS]), "released"),
+        (lambda: model.score(list(masked)), "released"),
+        (lambda: model.fit(COUNTS, mask=masked > 2), "mask"),
+        (lambda: model.inverse_transform(masked[:, :2]), "embedding"),
+        (lambda: model.inverse_transform(lazy[:, :2]), "embedding"),
+        (lambda: model.heldout_error(lazy, COUNTS > 1), "counts"),
+        (lambda: CentralPoissonFactorization(2).fit(lazy), "counts"),
+    ):
+        with pytest.raises(ValueError, match=f"`{name}` must have no masked cells"):
+            call()
+
+
+def test_dynamics_refuse_counts_whose_draws_take_long():
+    model = PoissonDynamics(**SHORT)
+    model.fit([[2**34, 2**35], [1, 2], [3, 4]])
+    mask = [[False, True], [False, False], [False, False]]
+    model.fit([[1, 2**60], [1, 2], [3, 4]], mask=mask)
+    for bad in ([[1, 2], [2**35, 2**36]], [[1, 2], [-(2**63), 3]]):
+        with pytest.raises(ValueError, match=r"`released` must have at most 2\*\*36 counts at each time, got"):
+            model.fit(bad, alpha=0.5)
 
 
 def test_the_other_models_refuse_what_does_not_fit_them():

@@ -11,7 +11,8 @@ import numpy as np
 from quincunx import _check
 from quincunx._inference import parameters
 from quincunx._types import Array, Facts, Floats
-from quincunx.factorization._data import Counts
+from quincunx.factorization._chains import Problem
+from quincunx.factorization._data import Counts, Data
 from quincunx.factorization._estimator import model_doc
 from quincunx.factorization._in_sample import InSample
 from quincunx.factorization._layout import Factor, Layout, PriorLike, products
@@ -252,6 +253,13 @@ class PoissonDynamics(InSample):
             usual,
             usual if self.tau == "learnt" else pair(self.tau, 1),
         ]
+
+    def _problem(self, data: Data) -> Problem:
+        # A sweep's draws take the square root of the counts: .07 s each at this bound, and no Ctrl-C is heard within.
+        totals = np.abs(data.values.reshape(len(data.values), -1).astype(np.float64)).sum(axis=1)
+        if totals.max(initial=0.0) > 2.0**36:
+            raise ValueError(f"`released` must have at most 2**36 counts at each time, got {totals.max():.3g}")
+        return super()._problem(data)
 
     def _checked_values(self, released: Counts, *, reset: bool) -> Array:
         values = super()._checked_values(released, reset=reset)
