@@ -23,6 +23,7 @@ from quincunx.factorization import (
     _row_shards,
     _sharded_gibbs,
 )
+from quincunx.factorization._parts import Parts
 from quincunx.privacy import Release, privatize
 
 pytestmark = [
@@ -307,6 +308,25 @@ def test_files_of_rows_are_one_matrix(case, client, tmp_path):
     assert model.n_features_in_ == COLS
     np.testing.assert_array_equal(model.expected_counts_, other.expected_counts_)
     assert str(model.misfit_) == str(other.misfit_)
+
+
+def test_a_warm_start_of_files_goes_on_by_the_same_parameters_alone(tmp_path):
+    paths = saved(labelled(1.0), tmp_path, (256, ROWS - 256))
+    settings = [(noise, rule) for noise in ("geometric", "none", "naive") for rule in ("error", "round")]
+    assert len({Parts(paths, *how).digest for how in settings}) == len(settings)
+    model = PoissonFactorization(WIDTH, **HOW | {"warm_start": True}).fit(paths)
+    done = model.n_iter_
+    assert model.set_params(noise="naive").fit(paths).n_iter_ == done  # anew, from the last factors
+    assert model.fit(paths).n_iter_ > done
+
+
+@pytest.mark.parametrize("attribute", ["expected_counts_", "misfit_", "rates_"])
+def test_a_file_that_changed_since_the_fit_is_refused(attribute, tmp_path):
+    paths = saved(labelled(1.0), tmp_path, (256, ROWS - 256))
+    model = PoissonFactorization(WIDTH, **HOW).fit(paths, client=2)
+    labelled(2.0)[256:].save(paths[1])
+    with pytest.raises(ValueError, match=r"part-001\.npz: it has other content now than when it was given to `fit`"):
+        getattr(model, attribute)
 
 
 def test_workers_read_files_and_the_client_does_not(client, tmp_path, monkeypatch):

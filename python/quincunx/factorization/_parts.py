@@ -74,13 +74,15 @@ class Parts(Data):
             sizes=[size for _, _, size in looks],
             how=(noise, non_integer),
             axes=_joined(named, [shape[0] for shape in shapes]),
-            digest=repr([(header.get("checksum"), shape) for header, shape, _ in looks]),
+            checksums={os.fspath(path): one[0].get("checksum") for path, one in zip(paths, looks, strict=True)},
+            digest=repr([noise, non_integer, *((header.get("checksum"), shape) for header, shape, _ in looks)]),
         )
 
     paths: list[str]
     rows: list[int]
     sizes: list[int]
     how: tuple[str, str]
+    checksums: dict[str, str | None]
     digest: str
     _shape: tuple[int, int]
 
@@ -128,6 +130,8 @@ class Parts(Data):
         values, ratios, mask = unpack(Release.load(path), None, None, noise)
         if np.shape(values) != (rows, self._shape[1]):
             raise ValueError(f"{path}: it has the shape {np.shape(values)} now, and had {(rows, self._shape[1])}")
+        if look(path)[0].get("checksum") != self.checksums[path]:
+            raise ValueError(f"{path}: it has other content now than when it was given to `fit`")
         held_out = as_mask(mask, np.shape(values))
         return as_data(np.asarray(values), ratios, held_out, noise=noise, non_integer=non_integer, kept=True)
 
@@ -175,7 +179,7 @@ class Lazy(Parts):
             how=(noise, non_integer),
             ratio=ratio,
             axes=(),
-            digest=repr((array.name, array.shape, ratio)),
+            digest=repr((array.name, array.shape, ratio, noise, non_integer)),
         )
 
     ratio: Floats
