@@ -6,6 +6,7 @@ What all models share runs over them in the tables of the other files: laws, cal
 import itertools
 import math
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -321,6 +322,20 @@ def test_perplexity_is_that_of_plain_numpy():
     counts = reference.CellLaw(np.asarray(RELEASE), rates, RELEASE.alpha).mean
     log = (counts * np.log(rates / rates.sum(axis=1, keepdims=True))).sum()
     assert fitted.perplexity(RELEASE) == pytest.approx(math.exp(-log / counts.sum()), rel=1e-9)
+
+
+def test_perplexity_of_a_release_takes_the_counts_of_the_model_s_own_law():
+    model = PoissonFactorization(2, inference="vi", likelihood="negative_binomial", random_state=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(RELEASE)
+    rates = model.transform(RELEASE) @ model.components_
+    shape, x, y = 1 / model.dispersion_, np.asarray(RELEASE)[..., None], np.arange(400)
+    log = stats.nbinom.logpmf(y, shape, shape / (shape + rates[..., None])) + np.abs(x - y) * np.log(RELEASE.alpha)
+    chances = np.exp(log - log.max(axis=-1, keepdims=True))
+    counts = (chances * y).sum(axis=-1) / chances.sum(axis=-1)
+    log = (counts * np.log(rates / rates.sum(axis=1, keepdims=True))).sum()
+    assert model.perplexity(RELEASE) == pytest.approx(math.exp(-log / counts.sum()), rel=1e-6)
 
 
 def test_perplexity_is_close_to_that_of_another_library():

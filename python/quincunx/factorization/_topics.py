@@ -28,7 +28,7 @@ import numpy.typing as npt
 from quincunx import _check, _core, _tables
 from quincunx._inference import parameters
 from quincunx._types import Array, Facts, Floats
-from quincunx.factorization._data import Counts, Given
+from quincunx.factorization._data import Counts, Given, refuse_other_labels
 from quincunx.factorization._layout import Layout, PriorLike
 from quincunx.factorization._transform import RowTransformer
 from quincunx.privacy._release import Release
@@ -189,13 +189,15 @@ class Topics(RowTransformer):
         else:
             if noisy:
                 raise ValueError("`proportions` must be None with a release, whose counts are not known")
+            refuse_other_labels(_tables.axes(proportions)[:1], data.axes, "proportions", "`counts`")
             shares = _check.reals_where(proportions, "proportions", "at least 0", lambda x: x >= 0)
             if shares.shape != (expected := (len(data.values), len(components))):
                 raise ValueError(f"`proportions` must have shape {expected}, got {shares.shape}")
         number: Floats = data.values.astype(np.float64)
         if noisy:
             rates = np.ascontiguousarray(embedding @ components).reshape(-1)
-            number = _core.expected_counts(data.counts, rates, _check.threads(self.threads)).reshape(data.shape)
+            used, shapes = _check.threads(self.threads), self._shapes(new_rows=True)
+            number = _core.expected_counts(data.counts, rates, used, shapes).reshape(data.shape)
         number = np.where(data.observed, number, 0.0)
         if not number.sum() > 0:
             raise ValueError("`counts` must hold a count above 0 in a cell that counts, got none")
