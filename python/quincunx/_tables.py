@@ -377,6 +377,11 @@ def from_json(value: Iterable[Facts], shape: Sequence[int]) -> Axes:
     return found
 
 
+def reread(labels: Iterable[Hashable]) -> list[Hashable]:
+    """Return labels as they come back from JSON, where some have become text: so they are compared."""
+    return [_decoded(_encoded(label)) for label in labels]
+
+
 def _encoded(label: object) -> object:
     if isinstance(label, np.generic):
         label = label.item()
@@ -386,9 +391,9 @@ def _encoded(label: object) -> object:
         return label if np.isfinite(label) else str(label)
     if isinstance(label, tuple):
         return [_encoded(part) for part in label]
-    if isinstance(label, datetime.datetime) and label == label:
+    if isinstance(label, datetime.datetime) and label == label and not getattr(label, "nanosecond", 0):
         return {"datetime": label.isoformat()}
-    if isinstance(label, datetime.date) and label == label:
+    if isinstance(label, datetime.date) and label == label and not getattr(label, "nanosecond", 0):
         return {"date": label.isoformat()}
     return str(label)
 

@@ -11,7 +11,13 @@ import xarray as xr
 from sklearn.base import clone
 from tests.saved import reread
 
-from quincunx.factorization import PoissonBlockmodel, PoissonFactorization, PoissonTensorFactorization
+from quincunx.factorization import (
+    PoissonBlockmodel,
+    PoissonDynamics,
+    PoissonFactorization,
+    PoissonTensorFactorization,
+    cross_validate,
+)
 from quincunx.privacy import Release, privatize
 
 pytestmark = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
@@ -214,6 +220,56 @@ def test_new_data_with_other_labels_than_the_fit_s_are_refused():
         matrix.transform(table[[9, 7, 4]])
     with pytest.raises(ValueError, match="`counts` must have the labels of the fit"):
         matrix.heldout_error(table[[9, 7, 4]], np.eye(4, 3, dtype=bool))
+
+
+def test_masks_folds_and_proportions_with_other_labels_are_refused():
+    model = PoissonFactorization(2, inference="vi", random_state=0).fit(FRAME)
+    mask, folds = pd.DataFrame(FRAME > 2), pd.DataFrame(np.arange(FRAME.size).reshape(FRAME.shape) % 2)
+    folds = folds.set_axis(FRAME.index).set_axis(FRAME.columns, axis=1)
+    shares = pd.DataFrame(model.proportions_, index=FRAME.index)
+    for judge, table, name in (
+        (lambda table: model.heldout_error(FRAME, table), mask, "mask"),
+        (lambda table: model.heldout_log_probability(FRAME, table), mask, "mask"),
+        (lambda table: cross_validate(FRAME, n_components=[1, 2], folds=table, model=model).means[0], folds, "folds"),
+        (lambda table: model.perplexity(FRAME, proportions=table), shares, "proportions"),
+    ):
+        assert np.isfinite(judge(table))
+        with pytest.raises(ValueError, match=f"`{name}` must have the labels of "):
+            judge(table.iloc[::-1])
+
+
+def test_axes_in_another_order_are_refused_by_their_names():
+    cube = xr.DataArray(np.random.default_rng(0).poisson(5.0, (3, 3, 3)), dims=("s", "r", "t"))
+    turned = cube.transpose("r", "s", "t")
+    model = PoissonTensorFactorization(1, inference="vi", random_state=0).fit(cube)
+    assert np.isfinite(model.score(cube))
+    for judge in (model.score, model.heldout_error, lambda table: model.heldout_error(cube, table > 2)):
+        with pytest.raises(ValueError, match="must have the axes of the fit, in their order"):
+            judge(turned)
+    with pytest.raises(ValueError, match="`mask` must have the axes of `released`, in their order"):
+        model.fit(cube, mask=turned > 9)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pd.period_range("2020-01", periods=6, freq="M"),
+        pd.timedelta_range("1h", periods=6),
+        pd.interval_range(0, 6),
+        pd.date_range("2020-01-01", periods=6),
+        pd.date_range("2020-01-01", periods=6, freq="3ns"),
+        pd.Index([np.nan, 1.0, 2.0, 3.0, 4.0, 5.0]),
+        pd.Index(list("abcdef")),
+    ],
+    ids=["periods", "durations", "intervals", "days", "nanoseconds", "missing", "words"],
+)
+def test_a_fit_from_a_file_knows_its_own_data(times):
+    table = pd.DataFrame(COUNTS[:6], index=times)
+    model = PoissonDynamics(1, **SHORT).fit(table)
+    for fitted in (model, reread(model)):
+        assert np.isfinite(fitted.score(table))
+        with pytest.raises(ValueError, match="axis 0 has"):
+            fitted.score(table.iloc[::-1])
 
 
 def test_an_edge_of_an_undirected_list_may_be_told_from_either_end():

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core
+from quincunx import _check, _core, _tables
 from quincunx._tables import Axes
 from quincunx._types import Array, Floats
 from quincunx.privacy import Release
@@ -128,9 +128,17 @@ def _mask(mask: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
 
 
 def refuse_other_labels(own: Axes, axes: Axes, name: str, of: str = "`released`", first: int = 0) -> None:
-    """Refuse axes whose labels, from the first that matters on, are not those of others: cells go by their position."""
+    """Refuse axes whose labels, from the first that matters on, are not those of others: cells go by their position.
+
+    Axes of the same names in another order are refused, too.
+    """
+    names, others = ([axis.name for axis in some] for some in (own, axes))
+    if names != others and None not in names and set(names) == set(others):
+        raise ValueError(f"`{name}` must have the axes of {of}, in their order: they are {names}, not {others}")
     for place, (axis, other) in enumerate(zip(own, axes, strict=False)):
-        if place >= first and axis.labels is not None and other.labels is not None and axis.labels != other.labels:
+        if place < first or axis.labels is None or other.labels is None:
+            continue
+        if axis.labels != other.labels and _tables.reread(axis.labels) != _tables.reread(other.labels):
             raise ValueError(
                 f"`{name}` must have the labels of {of}, in their order: axis {place} has "
                 f"{reprlib.repr(axis.labels)}, not {reprlib.repr(other.labels)}"

@@ -211,12 +211,13 @@ class Results(PosteriorEstimator):
         posterior = self._fitted()
         shape = posterior.problem.data.shape
         own = self._own_held_out(shape)
+        for value, name in ((counts, "counts"), (mask, "mask")):
+            refuse_other_labels(_tables.axes(value), posterior.problem.data.axes, name, "the fit")
         chosen = posterior.problem.data.held_out if mask is None else as_mask(mask, shape)
         if chosen is not None and own is not None:
             chosen = chosen & ~own
         if chosen is None or not chosen.any():
             raise ValueError("`mask` must be True for a cell at least, got none")
-        refuse_other_labels(_tables.axes(counts), posterior.problem.data.axes, "counts", "the fit")
         truth = _check.reals(counts, "counts")
         if truth.shape != shape:
             raise ValueError(f"`counts` must have shape {shape}, got {truth.shape}")
