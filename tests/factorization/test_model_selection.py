@@ -275,6 +275,15 @@ def result(*rows):
     )
 
 
+def test_densities_of_zero_leave_a_choice():
+    cells, never = np.linspace(-3.0, -1.0, 40), np.full(40, -np.inf)
+    assert result(never, never).simplest == 1
+    assert "simplest=1" in repr(result(never, never))
+    assert result(never, cells).simplest == 2
+    assert result(np.where(np.arange(40), cells, -np.inf), cells).simplest == 2
+    assert result(cells, never).simplest == 1
+
+
 def test_the_simplest_number_is_within_one_standard_error_of_the_difference_to_the_best():
     cells = np.random.default_rng(1).normal(-5.0, 3.0, 400)
     noise = np.random.default_rng(2).normal(size=400)

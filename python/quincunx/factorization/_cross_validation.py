@@ -95,13 +95,15 @@ class CrossValidation:
     @property
     def differences(self) -> Floats:
         """How far `means` are below the highest of them."""
-        found: Floats = self.means.max() - self.means
+        found, highest = np.zeros(len(self.means)), self.means.max()
+        np.subtract(highest, self.means, out=found, where=self.means < highest)  # all may be infinite
         return found
 
     @property
     def difference_errors(self) -> Floats:
         """Standard errors of `differences`, by the spread of the differences of single cells."""
-        return _standard_error(self._cells - self._cells[self.means.argmax()])
+        with np.errstate(invalid="ignore"):  # of cells with a density of 0 in both
+            return _standard_error(self._cells - self._cells[self.means.argmax()])
 
     @property
     def best(self) -> Size:
@@ -121,7 +123,7 @@ class CrossValidation:
         .. [1] L. Breiman, J. H. Friedman, R. A. Olshen and C. J. Stone (1984), Classification and regression trees,
            section 3.4.3.
         """
-        near = self.differences <= self.difference_errors
+        near = (self.differences == 0) | (self.differences <= self.difference_errors)
         fitting = [number for number, fits in zip(self.n_components, near, strict=True) if fits]
         return min(fitting, key=lambda number: (np.prod(number, dtype=float), number))
 
@@ -415,5 +417,6 @@ def judge(
 
 def _standard_error(cells: Floats) -> Floats:
     """Return the standard error of the mean of each row."""
-    found: Floats = cells.std(axis=1, ddof=1) / np.sqrt(cells.shape[1])
+    with np.errstate(invalid="ignore"):  # NaN where a density is 0
+        found: Floats = cells.std(axis=1, ddof=1) / np.sqrt(cells.shape[1])
     return found
