@@ -17,7 +17,6 @@ from quincunx._docs import assembled
 from quincunx._rng import RandomSource, generator
 from quincunx._types import Floats
 from quincunx.entropy._profile import profile, sweep
-from quincunx.errors import TooLargeError
 
 
 class Interval(NamedTuple):
@@ -84,7 +83,7 @@ _triangulated_doc = assembled(
     ValueError
         If a size is less than 1 or `p` is not in [0, 1].
     TooLargeError
-        If the columns have too many states for this machine.
+        If a column has more than 32 cells, or too many states for this machine.
     """,
 )
 
@@ -159,7 +158,7 @@ def expected_count_polynomial(m: int, n: int) -> list[int]:
     ValueError
         If a size is less than 1.
     TooLargeError
-        If the columns have too many states for this machine.
+        If a column has more than 32 cells, or too many states for this machine.
 
     Notes
     -----
@@ -283,7 +282,7 @@ def annealed_entropy_limit(m: int | None, p: float = 0.5, *, width: int = 18) ->
     ValueError
         If `m` is less than 1, `p` is not in [0, 1], or `width` is not even or out of its range.
     TooLargeError
-        If the columns have too many states for this machine.
+        If a column has more than 32 cells, or too many states for this machine.
 
     Notes
     -----
@@ -403,7 +402,7 @@ def quenched_entropy(
     ValueError
         If a size is less than 1, `p` is not in [0, 1], `n_draws` is less than 16, or `exact` asks for too many.
     TooLargeError
-        If the columns have too many states for this machine.
+        If a column has more than 32 cells, or too many states for this machine.
 
     Notes
     -----
@@ -524,9 +523,8 @@ def _sizes(m: int, n: int) -> tuple[int, int]:
     """Return both sizes, the lesser one first: a grid may be swept along either axis."""
     m, n = sorted((_check.whole(m, "m", minimum=1, maximum=2**31), _check.whole(n, "n", minimum=1, maximum=2**31)))
     if m > _MOST_ROWS:
-        needed = 8 * int(((1 + math.sqrt(5)) / 2) ** min(m + 4, 1400) / math.sqrt(5))
-        limit = _check.available_memory()
-        raise TooLargeError(f"the columns of {m} cells need {needed} bytes, {limit} are available", needed, limit)
+        needed, limit = (8 * int(((1 + math.sqrt(5)) / 2) ** min(k + 4, 1400) / math.sqrt(5)) for k in (m, _MOST_ROWS))
+        _check.room(needed, f"a column of {m} cells", limit)
     return m, n
 
 
