@@ -261,7 +261,7 @@ def test_another_version_is_said(run, folder):
         ),
         (["strat", *SMALL], "did you mean 'start'?"),
         (["start", *SMALL], "the following arguments are required: --dir"),
-        (["start", *SMALL, "--dir", "D", "--checkpoint=state"], "argument --checkpoint-interval: invalid"),
+        (["start", *SMALL, "--dir", "D", "--checkpoint=state"], "unrecognized arguments: --checkpoint=state"),
         (["start", "factorize", "released.npz", "--dir", "D", "--out=model.npz"], "unrecognized arguments: --out"),
         (["start", "count", "independent-sets", "squaer", "8x8", "--dir", "D"], "did you mean 'square'?"),
         (["start", "count", "independent-sets", "--edges", "-", "--dir", "D"], "can read again when it goes on, got -"),

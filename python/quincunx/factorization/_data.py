@@ -178,7 +178,7 @@ def as_data(
     if values.dtype.kind == "b":
         values = values.view(np.int8)
     if values.dtype.kind == "f":
-        _check.refuse(values, ~np.isfinite(values), "released", "finite numbers where it is not masked")
+        _check.refuse(values, ~np.isfinite(values), "released", "finite numbers, no NaN, where it is not masked")
         if non_integer == "round":
             values = np.rint(values)
     # Integers are packed as they are: eight bytes a cell would be most of the memory of a large fit.
