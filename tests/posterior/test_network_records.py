@@ -387,7 +387,7 @@ def test_narrow_noise_on_parities_does_not_hold_chains_where_they_began(mechanis
 @unjudged
 def test_chains_that_keep_to_one_place_are_warned_of():
     fitted = released_parities(PAIR, {"": 4, "x": 1, "y": 1, "xy": 1}, 400.0, "fourier_l1", ReplaceOne())
-    with pytest.warns(ConvergenceWarning, match="distance of x is the same in all draws of 2 chains"):
+    with pytest.warns(ConvergenceWarning, match="distance of x is the same in all draws of 2 of 2 chains"):
         fitted.posterior(20, consistent=True, n_chains=2, rng=1)
 
 

@@ -52,9 +52,10 @@ class RecordChains(NamedTuple):
     def complaint(self, mechanism: str) -> str | None:
         """Return the words for chains that disagree, are short, or keep to one place where noise is on parities."""
         for name, values in self.scalars.items():
-            still = (values == values[:, :1]).all(axis=1) & (values[:, 0] > 0)
+            still = (values == values[:, :1]).all(axis=1) & (values[:, 0] > 0) & (values.shape[1] > 1)
             if mechanism != "laplace" and name.startswith("distance") and still.any():
-                return f"the {name} is the same in all draws of {still.sum()} chains, which may be far from the others"
+                chains = f"{still.sum()} of {len(still)} chains"
+                return f"the {name} is the same in all draws of {chains}: they may be far from where others would be"
         return complaint_of(self.scalars, "raise `n_draws`, `n_warmup` or `thin`")
 
 
