@@ -163,3 +163,50 @@ impl Parities {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(one: f64, other: f64) {
+        assert!((one - other).abs() < 1e-12, "{one} is not {other}");
+    }
+
+    #[test]
+    fn energies_are_those_of_offsets_counted_anew() {
+        let records = [0u16, 0, 1, 0, 1, 1];
+        for norm in [Norm::Sum, Norm::Largest] {
+            let sets = vec![vec![], vec![0], vec![1], vec![0, 1]];
+            let parities = Parities::new(sets, vec![3.5, -1.0, 2.0, 0.25], 0.7, norm, 2).unwrap();
+            let counted = |records: &[u16]| parities.offsets(records, 2, &Progress::default()).unwrap();
+            let energy = |state: &Offsets| 0.7 * parities.distance(state, &[0, 1]);
+            for row in 0..3 {
+                let mut state = counted(&records);
+                let before = energy(&state);
+                parities.look(&mut state, &records[2 * row..2 * row + 2]);
+                let others = [&records[..2 * row], &records[2 * row + 2..]].concat();
+                close(parities.energy_of_shift(&state, -1.0), energy(&counted(&others)) - before);
+                for column in 0..2 {
+                    let mut turned = records;
+                    turned[2 * row + column] ^= 1;
+                    close(parities.energy_of_turn(&state, column), energy(&counted(&turned)) - before);
+                    parities.turn(&mut state, column);
+                    assert_eq!(state.offsets, counted(&turned).offsets);
+                    parities.turn(&mut state, column);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_exponent_is_what_it_is_from_the_middle_of_the_warm_up_on() {
+        let parities = Parities::new(vec![vec![0]], vec![1.0], 5.0, Norm::Sum, 1).unwrap();
+        let mut state = parities.offsets(&[], 1, &Progress::default()).unwrap();
+        let mut exponent = |sweep, warmup| {
+            parities.temper(&mut state, sweep, warmup);
+            parities.exponent(&state)
+        };
+        assert!(exponent(1, 100) < 0.12 && exponent(1, 100) < exponent(2, 100) && exponent(49, 100) < 5.0);
+        assert_eq!([(50, 100), (100, 100), (101, 100), (1, 0), (1, 1)].map(|(k, n)| exponent(k, n)), [5.0; 5]);
+    }
+}
