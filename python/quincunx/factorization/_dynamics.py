@@ -256,9 +256,9 @@ class PoissonDynamics(InSample):
 
     def _problem(self, data: Data) -> Problem:
         # A sweep's draws take the square root of the counts: .07 s each at this bound, and no Ctrl-C is heard within.
-        totals = np.abs(data.values.reshape(len(data.values), -1).astype(np.float64)).sum(axis=1)
-        if totals.max(initial=0.0) > 2.0**36:
-            raise ValueError(f"`released` must have at most 2**36 counts at each time, got {totals.max():.3g}")
+        most = max((np.abs(counts.astype(np.float64)).sum() for counts in data.values), default=0.0)
+        if most > 2.0**36:
+            raise ValueError(f"`released` must have at most 2**36 counts at each time, got {most:.3g}")
         return super()._problem(data)
 
     def _checked_values(self, released: Counts, *, reset: bool) -> Array:
