@@ -166,10 +166,10 @@ impl ReleasedCounts {
         self.0.bytes()
     }
 
-    /// What chains of shards ask of the whole, and how many cells of each column are held out.
-    fn facts<'py>(&self, py: Python<'py>) -> (FactsTuple, Row<'py, u64>) {
+    /// What chains of shards ask of the whole.
+    fn facts(&self) -> FactsTuple {
         let Facts { rows, total, positive, held_out, alpha, alpha_range } = self.0.facts();
-        ((rows, total, positive, held_out, alpha, alpha_range), self.0.held_out_by_column().into_pyarray(py))
+        (rows, total, positive, held_out, alpha, alpha_range)
     }
 }
 
@@ -337,51 +337,58 @@ impl GibbsChain {
         self.chain.place(first_row, &facts(whole)).map_err(|error| raise(py, error))
     }
 
-    /// The tally of the columns, and the sums over the rows without rounding.
+    /// The tallies of all factors but the first, and the sums over the rows of that without rounding.
     fn shard_sweep<'py>(
         &mut self,
         py: Python<'py>,
-        right: LentTable<'_, f64>,
+        shared: Vec<LentTable<'_, f64>>,
         threads: usize,
-    ) -> PyResult<(Table<'py, u64>, Table<'py, i64>)> {
-        let right = matrices(py, &[right])?.remove(0);
-        let width = right.width;
-        let tally = compute(py, None, |monitor| self.chain.shard_sweep(right, threads, monitor))?;
+    ) -> PyResult<(Vec<Table<'py, u64>>, Table<'py, i64>)> {
+        let shared = matrices(py, &shared)?;
+        let width = self.chain.factors()[0].width;
+        let tallies = compute(py, None, |monitor| self.chain.shard_sweep(shared, threads, monitor))?;
         let sums = PyArray1::from_vec(py, self.chain.factors()[0].exact_sums()).reshape([width, LIMBS])?;
-        Ok((table(py, &tally, width)?, sums))
+        Ok((tallies.iter().map(|tally| table(py, tally, width)).collect::<PyResult<_>>()?, sums))
     }
 
-    fn held_exposures<'py>(&self, py: Python<'py>, sums: LentRow<'_, f64>) -> PyResult<Table<'py, f64>> {
-        let width = self.chain.factors()[1].width;
+    fn held_exposures<'py>(
+        &mut self,
+        py: Python<'py>,
+        factor: usize,
+        sums: LentRow<'_, f64>,
+        shared: Vec<LentTable<'_, f64>>,
+    ) -> PyResult<Table<'py, f64>> {
+        self.chain.set_shared(matrices(py, &shared)?).map_err(|error| raise(py, error))?;
+        let width = self.chain.factors()[0].width;
         let whole = padded(sums.as_slice()?, width);
-        let held = compute(py, None, |_| Ok(self.chain.held_exposures(&whole)))?;
+        let held = compute(py, None, |_| Ok(self.chain.held_exposures(factor, &whole)))?;
         table(py, &held, width)
     }
 
     fn exact_likelihood<'py>(
         &mut self,
         py: Python<'py>,
-        right: LentTable<'_, f64>,
+        shared: Vec<LentTable<'_, f64>>,
         threads: usize,
     ) -> PyResult<Table<'py, i64>> {
-        let right = matrices(py, &[right])?.remove(0);
-        self.chain.set_right(right).map_err(|error| raise(py, error))?;
+        self.chain.set_shared(matrices(py, &shared)?).map_err(|error| raise(py, error))?;
         let sum = compute(py, None, |monitor| self.chain.exact_likelihood(threads, monitor))?;
         PyArray1::from_vec(py, sum).reshape([1, LIMBS])
     }
 
-    fn redraw_columns(
+    fn redraw_shared(
         &mut self,
         py: Python<'_>,
+        factor: usize,
         tally: LentTable<'_, u64>,
         sums: LentRow<'_, f64>,
         held: LentTable<'_, f64>,
         threads: usize,
     ) -> PyResult<f64> {
-        let width = self.chain.factors()[1].width;
+        let width = self.chain.factors()[0].width;
         let (tally, held) = (padded(tally.as_slice()?, width), padded(held.as_slice()?, width));
         let sums = padded(sums.as_slice()?, width);
-        compute(py, None, |monitor| self.chain.redraw_columns(&tally, &sums, &held, threads, monitor))
+        compute(py, None, |monitor| self.chain.redraw_shared(factor, &tally, &sums, &held, threads, monitor))
     }
 
     fn advance(&mut self, py: Python<'_>, tallies: Vec<LentTable<'_, i64>>, threads: usize) -> PyResult<()> {
@@ -569,24 +576,29 @@ impl CoordinateAscent {
         self.0.place(first_row, &facts(whole), key.into()).map_err(|error| raise(py, error))
     }
 
-    fn set_columns(&mut self, py: Python<'_>, shape: LentTable<'_, f64>, rate: LentTable<'_, f64>) -> PyResult<()> {
+    fn set_factor(
+        &mut self,
+        py: Python<'_>,
+        factor: usize,
+        shape: LentTable<'_, f64>,
+        rate: LentTable<'_, f64>,
+    ) -> PyResult<()> {
         let mut both = matrices(py, &[shape, rate])?.into_iter();
         let (Some(shape), Some(rate)) = (both.next(), both.next()) else { unreachable!("two were given") };
-        self.0.set_columns(Gammas { shape, rate }).map_err(|error| raise(py, error))
+        self.0.set_factor(factor, Gammas { shape, rate }).map_err(|error| raise(py, error))
     }
 
-    /// The bound of the cells and the divergences of the rows, unrounded, then expected counts in units of 2^-64: times 2^48, rest.
-    fn shard_pass<'py>(
-        &mut self,
-        py: Python<'py>,
-        step: bool,
-        threads: usize,
-    ) -> PyResult<(Table<'py, i64>, Table<'py, i64>)> {
-        let pass = compute(py, None, |monitor| self.0.shard_pass(step, threads, monitor))?;
-        let (bound, divergences, counts) = pass;
-        let bounds = PyArray1::from_vec(py, [bound, divergences].concat()).reshape([2, LIMBS])?;
+    /// The bound of the cells and the divergences of the rows, unrounded.
+    fn shard_step<'py>(&mut self, py: Python<'py>, step: bool, threads: usize) -> PyResult<Table<'py, i64>> {
+        let (bound, divergences) = compute(py, None, |monitor| self.0.shard_step(step, threads, monitor))?;
+        PyArray1::from_vec(py, [bound, divergences].concat()).reshape([2, LIMBS])
+    }
+
+    /// Expected counts in units of 2^-64: times 2^48, rest.
+    fn shard_counts<'py>(&self, py: Python<'py>, factor: usize, threads: usize) -> PyResult<Table<'py, i64>> {
+        let counts = compute(py, None, |monitor| self.0.shard_counts(factor, threads, monitor))?;
         let limbs = counts.iter().flat_map(|count| [(count >> 48) as i64, (count & ((1 << 48) - 1)) as i64]).collect();
-        Ok((bounds, PyArray1::from_vec(py, limbs).reshape([counts.len(), 2])?))
+        PyArray1::from_vec(py, limbs).reshape([counts.len(), 2])
     }
 
     fn row_sums<'py>(&self, py: Python<'py>) -> PyResult<Table<'py, i64>> {
@@ -595,10 +607,10 @@ impl CoordinateAscent {
         PyArray1::from_vec(py, sums).reshape([rows, LIMBS])
     }
 
-    fn held_exposures<'py>(&self, py: Python<'py>, sums: LentRow<'_, f64>) -> PyResult<Table<'py, f64>> {
-        let width = self.0.factors()[1].shape.width;
+    fn held_exposures<'py>(&self, py: Python<'py>, factor: usize, sums: LentRow<'_, f64>) -> PyResult<Table<'py, f64>> {
+        let width = self.0.factors()[0].shape.width;
         let whole = padded(sums.as_slice()?, width);
-        let held = compute(py, None, |_| Ok(self.0.held_exposures(&whole)))?;
+        let held = compute(py, None, |_| Ok(self.0.held_exposures(factor, &whole)))?;
         table(py, &held, width)
     }
 

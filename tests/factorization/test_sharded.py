@@ -49,11 +49,32 @@ def release(mean, alpha=0.4, *, seed=1):
     return counts + noise[0] - noise[1]
 
 
+def tensor(mean, alpha, extents):
+    """Counts of a mean with noise along several axes."""
+    rng = np.random.default_rng(7)
+    counts = rng.poisson(mean * rng.gamma(0.5, 2.0, (*extents[:2], *(1 for _ in extents[2:]))), extents)
+    noise = rng.geometric(1 - np.broadcast_to(alpha, extents), (2, *extents))
+    return counts + noise[0] - noise[1]
+
+
 MASK = np.random.default_rng(4).random((ROWS, COLS)) < 0.2
 MASK[300], MASK[:, 5] = True, True  # a row and a column of which nothing is known
 
 
-CASES = {
+EXTENTS = (300, 4, 3)
+CUBE = np.random.default_rng(5).random(EXTENTS) < 0.2
+CUBE[140], CUBE[:, 1], CUBE[:, :, 2] = True, True, True  # slices of which nothing is known, along each axis
+TENSORS = {
+    "tensor": {"mean": 2.0},
+    "tensor with a mask": {"mean": 2.0, "mask": CUBE},
+    "tensor of few": {"mean": 0.02, "mask": CUBE},
+    "tensor, collapsed": {"mean": 2.0, "method": "collapsed"},
+    "tensor, bessel with a mask": {"mean": 2.0, "method": "bessel", "mask": CUBE},
+    "tensor with ratios": {"mean": 1.0, "alpha": np.random.default_rng(6).choice([0.2, 0.5], EXTENTS), "mask": CUBE},
+    "tensor with priors of slices": {"mean": 1.0, "prior_shape": [np.linspace(0.1, 2.0, 300)[:, None], 0.3, 0.5]},
+    "four axes": {"mean": 2.0, "extents": (300, 2, 3, 2)},
+}
+CASES = TENSORS | {
     "few": {"mean": 0.02},
     "some": {"mean": 0.5},
     "many": {"mean": 3.0},
@@ -73,9 +94,11 @@ CASES = {
 
 def fitted(case, *, client=None, checkpoint=None, checkpoint_interval=60.0, usual=HOW, **how):
     own = dict(CASES[case])
-    alpha, mask = own.pop("alpha", 0.4), own.pop("mask", None)
-    released = release(own.pop("mean"), alpha)
-    return PoissonFactorization(WIDTH, **(usual | own | how)).fit(
+    alpha, mask, mean = own.pop("alpha", 0.4), own.pop("mask", None), own.pop("mean")
+    extents = own.pop("extents", EXTENTS)
+    released = tensor(mean, alpha, extents) if case in TENSORS else release(mean, alpha)
+    model = (PoissonTensorFactorization if case in TENSORS else PoissonFactorization)(WIDTH, **(usual | own | how))
+    return model.fit(
         released, alpha=alpha, mask=mask, client=client, checkpoint=checkpoint, checkpoint_interval=checkpoint_interval
     )
 
@@ -98,24 +121,51 @@ def test_there_are_no_more_shards_than_blocks_of_rows():
         assert sampler.edges == [(0, 128), (128, 256), (256, 384), (384, 512), (512, 640), (640, 700)]
 
 
-def test_a_fit_goes_on_with_other_shards_or_none_and_from_a_file():
-    whole = fitted("bessel with a mask", n_draws=6)
-    released = release(2.0)
-    part = fitted("bessel with a mask", n_draws=2, client=2, warm_start=True)
-    part.set_params(n_draws=3).fit(released, alpha=0.4, mask=MASK, client=5)
+@pytest.mark.parametrize("case", ["bessel with a mask", "tensor, bessel with a mask"])
+def test_a_fit_goes_on_with_other_shards_or_none_and_from_a_file(case):
+    whole = fitted(case, n_draws=6)
+    part = fitted(case, n_draws=2, client=2, warm_start=True)
+    data = part._posterior.problem.data
+    how = {"alpha": 0.4, "mask": data.held_out}
+    part.set_params(n_draws=3).fit(data.values, client=5, **how)
     last = reread(part).set_params(n_draws=1, warm_start=True)
-    assert_same_runs(last.fit(released, alpha=0.4, mask=MASK), whole)
+    assert_same_runs(last.fit(data.values, **how), whole)
+
+
+@pytest.mark.parametrize("lost", range(10, 22))
+def test_shards_of_a_tensor_lost_in_any_call_of_a_sweep_do_not_show(lost, monkeypatch):
+    class Losing(_sharded_gibbs.GibbsShard):
+        calls = 0
+
+        def _lose(self):
+            Losing.calls += 1
+            if Losing.calls == lost:
+                raise _shards.ShardLost("the worker is gone")
+
+        def sweep(self, shared):
+            found = super().sweep(shared)
+            self._lose()
+            return found
+
+        def held(self, factor, given):
+            self._lose()
+            return super().held(factor, given)
+
+    monkeypatch.setattr(_sharded_gibbs, "GibbsShard", Losing)
+    found = fitted("tensor with a mask", client=2, n_chains=1)
+    assert Losing.calls > lost
+    assert_same_runs(found, fitted("tensor with a mask", n_chains=1))
 
 
 def test_a_stop_within_a_round_goes_back_to_where_all_were():
     class Stops(_sharded_gibbs.GibbsShard):
         calls = 0
 
-        def sweep(self, columns):
+        def sweep(self, shared):
             Stops.calls += 1
             if Stops.calls == 2 * 9:  # the second of two shards, in the ninth sweep
                 raise KeyboardInterrupt
-            return super().sweep(columns)
+            return super().sweep(shared)
 
     how = HOW | {"n_warmup": 0, "thin": 1, "n_draws": 20}
     model, whole = (PoissonFactorization(WIDTH, **how) for _ in range(2))
@@ -136,8 +186,8 @@ def test_a_stop_within_a_round_goes_back_to_where_all_were():
         (PoissonFactorization(2, callback=print), {}, "`callback` must be None with a `client`"),
         (PoissonFactorization(2, hyperpriors="row"), {}, "known priors"),
         (PoissonFactorization(2, likelihood="negative_binomial"), {}, "Poisson counts"),
-        (PoissonFactorization((2, 2), topics="dirichlet"), {}, "a matrix of two factors"),
-        (PoissonBlockmodel(2), {}, "a matrix of two factors"),
+        (PoissonFactorization((2, 2), topics="dirichlet"), {}, "a factor for each axis alone"),
+        (PoissonBlockmodel(2), {}, "a factor for each axis alone"),
         (PoissonFactorization(2), {"client": 0}, "`client` must be at least 1, got 0"),
     ],
 )
@@ -146,9 +196,13 @@ def test_what_cannot_be_in_several_places_is_refused(model, how, says):
         model.fit(np.ones((6, 6), dtype=int), **({"client": 2} | how))
 
 
-def test_a_tensor_is_refused_and_so_is_what_is_no_client():
-    with pytest.raises(ValueError, match="a matrix of two factors"):
-        PoissonTensorFactorization(2).fit(np.ones((3, 3, 3), dtype=int), client=2)
+@pytest.mark.parametrize("how", [{"weights": True}, {"core": "dense"}], ids=repr)
+def test_tensors_with_more_than_a_factor_for_each_axis_are_refused(how):
+    with pytest.raises(ValueError, match="a matrix or tensor with a factor for each axis alone"):
+        PoissonTensorFactorization(2, **how).fit(np.ones((3, 3, 3), dtype=int), client=2)
+
+
+def test_what_is_no_client_is_refused():
     with pytest.raises(TypeError, match=r"`client` must be a distributed.Client or a number of shards, got str"):
         PoissonFactorization(2).fit(np.ones((3, 3), dtype=int), client="tcp://somewhere")
     from concurrent.futures import ThreadPoolExecutor
@@ -175,7 +229,7 @@ def client(cluster):
         yield client
 
 
-@pytest.mark.parametrize("case", ["some", "bessel with a mask", "ratios with a mask"])
+@pytest.mark.parametrize("case", ["some", "bessel with a mask", "ratios with a mask", "tensor with ratios"])
 def test_actors_of_dask_do_not_show(case, client):
     assert_same_runs(fitted(case, client=client), fitted(case))
 
@@ -258,7 +312,7 @@ def test_a_worker_killed_at_a_random_sweep_does_not_show(how, client):
 
 def test_shards_that_are_lost_again_and_again_are_given_up(monkeypatch):
     class Lost(_sharded_gibbs.GibbsShard):
-        def sweep(self, columns):
+        def sweep(self, shared):
             raise _shards.ShardLost("the worker is gone")
 
     monkeypatch.setattr(_sharded_gibbs, "GibbsShard", Lost)
@@ -308,6 +362,32 @@ def test_files_of_rows_are_one_matrix(case, client, tmp_path):
     assert model.n_features_in_ == COLS
     np.testing.assert_array_equal(model.expected_counts_, other.expected_counts_)
     assert str(model.misfit_) == str(other.misfit_)
+
+
+@pytest.mark.parametrize("client", [None, 2])
+def test_files_and_arrays_of_dask_of_slices_are_one_tensor(client, tmp_path):
+    array = pytest.importorskip("dask.array")
+    whole = privatize(np.maximum(tensor(2.0, 0.0, EXTENTS), 0), epsilon=1.0, insecure_seed=5)
+    lazy = array.from_array(np.asarray(whole.values), chunks=(90, 3, 2))
+    one = PoissonTensorFactorization(WIDTH, **HOW).fit(whole)
+    for released, how in ((saved(whole, tmp_path, (128, 172)), {}), (lazy, {"alpha": whole.alpha})):
+        model = PoissonTensorFactorization(WIDTH, **HOW).fit(released, client=client, **how)
+        assert_same_runs(model, one)
+        np.testing.assert_array_equal(model.expected_counts_, one.expected_counts_)
+
+
+@pytest.mark.parametrize(
+    ("model", "shape", "says"),
+    [
+        (PoissonBlockmodel(2), (6, 6), "one table for this model, which holds out the cells in which indices agree"),
+        (PoissonTensorFactorization(2, core="dense", tied=[(0, 1)]), (6, 6, 2), "one table for this model"),
+        (PoissonFactorization(2), (6, 6, 2), "`released` must have two axes for this model, got 3"),
+    ],
+)
+def test_files_are_refused_by_models_that_need_more_than_rows(model, shape, says, tmp_path):
+    release = privatize(np.ones(shape, dtype=np.int64), epsilon=1.0, insecure_seed=5)
+    with pytest.raises(ValueError, match=says):
+        model.fit(saved(release, tmp_path, (6,)))
 
 
 def test_a_warm_start_of_files_goes_on_by_the_same_parameters_alone(tmp_path):
@@ -376,7 +456,7 @@ def test_arrays_of_dask_that_do_not_fit_are_refused_in_words(client):
     ):
         with pytest.raises(ValueError, match=says):
             model.fit(lazy, client=client, **how)
-    with pytest.raises(ValueError, match="`released` must be a matrix of known shape, got an array of Dask of shape"):
+    with pytest.raises(ValueError, match="`released` must have two axes or more of known extents"):
         model.fit(lazy[lazy[:, 0] > 0], alpha=0.4, client=client)
 
 
@@ -434,14 +514,14 @@ def chain_and_facts(released, width=WIDTH, mask=None):
     """A chain of the core with one prior for all entries, and the facts of its table."""
     counts, one = counts_of(released, 0.4, mask), (np.array([0.1]), np.array([1.0]))
     chain = _core.GibbsChain(counts, "cp", list(np.shape(released)), width, [one, one], "auto", (1, 2))
-    return chain, counts.facts()[0]
+    return chain, counts.facts()
 
 
 def test_sums_over_rows_are_those_of_blocks_rounded_once():
     chain, facts = chain_and_facts(release(3.0))
     chain.place(0, facts)
     right = chain.factors()[1]
-    tally, limbs = chain.shard_sweep(right, 1)
+    [tally], limbs = chain.shard_sweep([right], 1)
     rows = chain.factors()[0]
     blocks = [functools.reduce(np.add, rows[first : first + 128]) for first in range(0, ROWS, 128)]
     exact = [math.fsum(column) for column in zip(*blocks, strict=True)]  # which rounds once, too
@@ -453,9 +533,9 @@ def test_sums_over_rows_are_those_of_blocks_rounded_once():
 
 def test_exposures_of_cells_held_out_are_their_sums_but_for_rounding():
     chain, _ = chain_and_facts(release(0.5), mask=MASK)
-    rows = chain.factors()[0]
+    rows, *shared = chain.factors()
     sums = rows.sum(axis=0)
-    held = chain.held_exposures(sums)
+    held = chain.held_exposures(1, sums, shared)
     assert abs(held - MASK.T @ rows).max() < ROWS * 2.0**-50 * sums.max()
     unit = 2.0 ** (np.floor(np.log2(sums)) - 50)
     np.testing.assert_array_equal(held / unit, np.rint(held / unit))

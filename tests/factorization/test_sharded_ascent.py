@@ -33,14 +33,16 @@ def test_the_number_of_shards_does_not_show(case):
             np.testing.assert_allclose(run.state[name], same.state[name], rtol=1e-7, err_msg=name)
 
 
-def test_it_stops_where_an_ascent_in_one_process_does_and_goes_on_elsewhere():
+@pytest.mark.parametrize("case", ["many", "tensor with a mask"])
+def test_it_stops_where_an_ascent_in_one_process_does_and_goes_on_elsewhere(case):
     how = {"max_iter": 500, "tol": 1e-5, "n_chains": 1}
-    whole, shards = fitted("many", **how), fitted("many", client=3, **how)
+    whole, shards = fitted(case, **how), fitted(case, client=3, **how)
     assert shards.n_iter_ == whole.n_iter_
     assert shards._posterior.best.converged
-    part = fitted("many", client=2, warm_start=True, n_chains=1, max_iter=5)
-    part.set_params(max_iter=7).fit(release(3.0), alpha=0.4, client=5)
-    at_once = fitted("many", client=2, n_chains=1, max_iter=12)
+    part = fitted(case, client=2, warm_start=True, n_chains=1, max_iter=5)
+    data = part._posterior.problem.data
+    part.set_params(max_iter=7).fit(data.values, alpha=0.4, mask=data.held_out, client=5)
+    at_once = fitted(case, client=2, n_chains=1, max_iter=12)
     np.testing.assert_array_equal(part.elbo_, at_once.elbo_)
     np.testing.assert_array_equal(part.components_, at_once.components_)
 
@@ -51,8 +53,8 @@ class Losing(_sharded_ascent.AscentShard):
     calls = 0
     lost: ClassVar[set[int]] = set()
 
-    def iterate(self, i, columns, step):
-        found = super().iterate(i, columns, step)
+    def iterate(self, i, shared, step):
+        found = super().iterate(i, shared, step)
         type(self).calls += 1
         if self.calls in self.lost:
             self.set_rows(i, *(2 * law for law in self.rows(i)))
@@ -60,7 +62,7 @@ class Losing(_sharded_ascent.AscentShard):
         return found
 
 
-@pytest.mark.parametrize("case", ["many", "mask"])
+@pytest.mark.parametrize("case", ["many", "mask", "tensor with a mask"])
 @pytest.mark.parametrize("lost", [{1}, {17}, {24, 25, 26}, {40, 60, 79}])
 def test_lost_shards_do_not_show(case, lost, monkeypatch):
     monkeypatch.setattr(_sharded_ascent, "AscentShard", Losing)
@@ -81,11 +83,11 @@ def test_an_interrupt_between_iterations_and_in_one_leaves_what_had_ended(kept, 
         if len(heard) == 18:
             raise KeyboardInterrupt
 
-    def torn(shard, i, columns, step):
+    def torn(shard, i, shared, step):
         if len(heard) == 20:
             heard.append(None)
             raise KeyboardInterrupt
-        return iterate(shard, i, columns, step)
+        return iterate(shard, i, shared, step)
 
     iterate = _sharded_ascent.AscentShard.iterate
     monkeypatch.setattr(_sharded_ascent.AscentShard, "iterate", torn)

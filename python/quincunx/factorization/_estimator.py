@@ -267,9 +267,9 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             The counts after their noise. A masked array's mask is heeded. Labels of a release, a data frame or an
             xarray DataArray are kept. A Series of pandas whose index has a level for each axis is a long table, whose
             missing cells are zero. A networkx graph is its matrix of weights. A list of npz files, which `Release.save`
-            wrote, is a matrix whose rows they have one after the other, each but the last a multiple of 128: each is
-            read where it is used, and what is warned of with other data is left to `misfit_`, which reads all. With a
-            `client` so is an array of Dask, whose rows its workers compute.
+            wrote, is a matrix or tensor whose rows (slices along the first axis) they have one after the other, each
+            but the last a multiple of 128: each is read where it is used, and what is warned of with other data is
+            left to `misfit_`, which reads all. With a `client` so is an array of Dask, whose rows its workers compute.
         y : None
             Not used.
         alpha : float or array_like, optional
@@ -282,10 +282,11 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             Where each chain is one task: a thread or process pool, loky, Dask's ``Client.get_executor()``, MPI. The
             draws do not depend on it. Progress then counts chains, and there can be no callback.
         client : distributed.Client or int, optional
-            Where the rows of a matrix are, in one part for each worker of Dask, or in so many parts in this process,
-            one after the other. Every chain lives in all of them. The draws do not depend on it, bit for bit; an ascent
-            is the same for any number of parts, and differs by rounding from one without them. There can be no
-            callback, and no executor beside it; priors must be known and counts Poisson.
+            Where the rows of a matrix or tensor are, in one part for each worker of Dask, or in so many parts in this
+            process, one after the other. Every chain lives in all of them. The draws do not depend on it, bit for bit;
+            an ascent is the same for any number of parts, and differs by rounding from one without them. There can be
+            no callback, and no executor beside it; priors must be known and counts Poisson, with a factor for each axis
+            and no other.
         checkpoint : path, optional
             Where the fit keeps its chains. Called again with the same path, data and parameters after a stop, even by
             ``kill -9``, it goes on from there and gives the same draws, bit for bit; with ``random_state=None``, those
@@ -479,8 +480,14 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
 
     def _named(self, data: Parts) -> Parts:
         """Take the names of the columns from data that are not read yet."""
+        if not self._of_tensors and len(data.shape) > 2:
+            raise ValueError(f"`released` must have two axes for this model, got {len(data.shape)}")
+        if self._own_held_out((1,) * len(data.shape)) is not None:
+            raise ValueError(
+                "`released` must be one table for this model, which holds out the cells in which indices agree"
+            )
         self.n_features_in_ = data.shape[1]
-        names = data.axes[1].labels if data.axes else None
+        names = data.axes[1].labels if data.axes and len(data.shape) == 2 else None
         self.__dict__.pop("feature_names_in_", None)
         if names and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.array(names, dtype=object)

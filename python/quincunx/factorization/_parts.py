@@ -1,4 +1,4 @@
-"""A matrix whose rows are in several files, or in an array of Dask: read where they are used, and not before."""
+"""Data whose rows are in several files, or in an array of Dask: read where they are used, and not before."""
 
 import itertools
 import math
@@ -45,7 +45,7 @@ class Parts(Data):
     Raises
     ------
     ValueError
-        If the parts do not have the same columns, or one but the last does not have a multiple of 128 rows.
+        If the parts do not have the same other axes, or one but the last does not have a multiple of 128 rows.
     OSError
         If one cannot be read here: shapes and labels are.
     """
@@ -57,20 +57,19 @@ class Parts(Data):
                 raise TypeError(f"`released` must be one table or a list of files, got a list with {path!r}")
             looks.append(look(path))
         shapes = [shape for _, shape, _ in looks]
-        if any(len(shape) != 2 for shape in shapes) or len({shape[1] for shape in shapes}) != 1:
+        if any(len(shape) < 2 for shape in shapes) or len({shape[1:] for shape in shapes}) != 1:
             raise ValueError(f"`released` must have parts with rows of the same columns, got shapes {shapes}")
         if bad := [shape[0] for shape in shapes[:-1] if shape[0] % BLOCK]:
             raise ValueError(
                 f"`released` must have parts of a multiple of {BLOCK} rows each, but for the last, got {bad[0]} rows"
             )
         named = [_tables.from_json(header.get("axes", ()), shape) for header, shape, _ in looks]
-        columns = {axes[1].labels if axes else None for axes in named}
-        if len(columns) != 1:
+        if len({tuple(axis.labels for axis in axes[1:]) for axes in named}) != 1:
             raise ValueError("`released` must have parts whose columns have the same labels")
         vars(self).update(
             paths=[os.fspath(path) for path in paths],
             rows=[shape[0] for shape in shapes],
-            _shape=(sum(shape[0] for shape in shapes), shapes[0][1]),
+            _shape=(sum(shape[0] for shape in shapes), *shapes[0][1:]),
             sizes=[size for _, _, size in looks],
             how=(noise, non_integer),
             axes=_joined(named, [shape[0] for shape in shapes]),
@@ -84,7 +83,7 @@ class Parts(Data):
     how: tuple[str, str]
     checksums: dict[str, str | None]
     digest: str
-    _shape: tuple[int, int]
+    _shape: tuple[int, ...]
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out what was read."""
@@ -104,7 +103,7 @@ class Parts(Data):
         """Return one of the files, which has the rows between two, without labels."""
         found = object.__new__(Parts)
         own = {name: [getattr(self, name)[i]] for name in ("paths", "rows", "sizes")}
-        vars(found).update(vars(self) | own | {"_shape": (self.rows[i], self._shape[1]), "axes": ()})
+        vars(found).update(vars(self) | own | {"_shape": (self.rows[i], *self._shape[1:]), "axes": ()})
         vars(found).pop("_whole", None)
         vars(found).pop("counts", None)
         return found
@@ -128,8 +127,8 @@ class Parts(Data):
     def _read(self, path: str, rows: int) -> Data:
         noise, non_integer = self.how
         values, ratios, mask = unpack(Release.load(path), None, None, noise)
-        if np.shape(values) != (rows, self._shape[1]):
-            raise ValueError(f"{path}: it has the shape {np.shape(values)} now, and had {(rows, self._shape[1])}")
+        if np.shape(values) != (before := (rows, *self._shape[1:])):
+            raise ValueError(f"{path}: it has the shape {np.shape(values)} now, and had {before}")
         if look(path)[0].get("checksum") != self.checksums[path]:
             raise ValueError(f"{path}: it has other content now than when it was given to `fit`")
         held_out = as_mask(mask, np.shape(values))
@@ -165,12 +164,14 @@ class Lazy(Parts):
     """
 
     def __init__(self, array: Any, alpha: Given, noise: str, non_integer: str) -> None:
-        if array.ndim != 2 or any(math.isnan(extent) for extent in array.shape):
-            raise ValueError(f"`released` must be a matrix of known shape, got an array of Dask of shape {array.shape}")
+        if array.ndim < 2 or any(math.isnan(extent) for extent in array.shape):
+            raise ValueError(
+                f"`released` must have two axes or more of known extents, got an array of Dask of shape {array.shape}"
+            )
         if np.ndim(alpha) if alpha is not None else 0:
             raise ValueError("`alpha` must be a number with an array of Dask")
         _, ratio, _ = unpack(np.zeros((0, 0), dtype=np.int8), alpha, None, noise)
-        whole = array.rechunk({1: -1})
+        whole = array.rechunk(dict.fromkeys(range(1, array.ndim), -1))
         vars(self).update(
             paths=[whole],
             rows=[array.shape[0]],
@@ -216,9 +217,9 @@ def _joined(named: Sequence[Axes], rows: Sequence[int]) -> Axes:
     """Return the axes of parts below one another; rows of parts without labels are numbered."""
     if not any(named):
         return ()
-    first, columns = next(axes for axes in named if axes)
+    first, *others = next(axes for axes in named if axes)
     if all(axes and axes[0].labels is not None for axes in named):
         labels: tuple[Hashable, ...] | None = tuple(label for axes in named for label in axes[0].labels or ())
     else:
         labels = None
-    return Axis(first.name, labels, first.declared), columns
+    return Axis(first.name, labels, first.declared), *others

@@ -1,6 +1,7 @@
-"""Rows of a matrix in several places: how they are split, what a place has, and steps that last when one is lost.
+"""A first axis in several places: how it is split, what a place has, and steps that last when one is lost.
 
-Chains (`_sharded_gibbs`) and ascents (`_sharded_ascent`) stand on it. Rows are split between blocks of 128.
+Chains (`_sharded_gibbs`) and ascents (`_sharded_ascent`) stand on it. The rows of a matrix, or the slices of a tensor
+along its first axis, are split between blocks of 128; the other factors are shared.
 """
 
 import itertools
@@ -28,7 +29,7 @@ _TRIES = 3
 
 @dataclass(frozen=True, eq=False)
 class ShardData:
-    """What a shard begins with: some rows of the data, and the priors of their factor."""
+    """What a shard begins with: some rows of the data, and the priors of all factors."""
 
     problem: Problem
     keys: list[tuple[int, int]]
@@ -59,7 +60,7 @@ class ShardData:
 
 
 def edges_of(problem: Problem, number: int) -> list[tuple[int, int]]:
-    """Return the first row of each part of a matrix, so many or fewer but for files, and that of the next one."""
+    """Return the first row of each part of the data, so many or fewer but for files, and that of the next one."""
     if isinstance(problem.data, Parts) and not isinstance(problem.data, Lazy):
         return problem.data.edges
     rows = problem.data.shape[0]
@@ -69,40 +70,58 @@ def edges_of(problem: Problem, number: int) -> list[tuple[int, int]]:
 
 
 def rows_of(problem: Problem, i: int, edge: tuple[int, int]) -> Problem:
-    """Return the problem of the i-th part of the rows of a matrix; its column factor is the same."""
+    """Return the problem of the i-th part of the rows of the data; the other factors are the same."""
     data, rows = problem.data, slice(*edge)
-    part = data.part(i, edge) if isinstance(data, Parts) else data.of_rows(rows)
-    return resized(problem, part, rows, edge[1] - edge[0], problem.layout.n_components)
+    if isinstance(data, Parts):
+        return resized(problem, data.part(i, edge), rows)
+
+    def some(table: Array) -> Array:
+        return table[rows] if table.ndim else table
+
+    part = Data(some(data.values), some(data.alpha), None if data.held_out is None else some(data.held_out))
+    return resized(problem, part, rows)
 
 
-def resized(problem: Problem, data: Data, rows: slice, number: int, width: int) -> Problem:
-    """Return a problem of so many rows, whose priors are those of some rows."""
-    layout = problem.layout
-    embedding, columns = layout.factors
+def resized(problem: Problem, data: Data, rows: slice) -> Problem:
+    """Return a problem of other rows, whose priors are those of some rows."""
+    layout, number = problem.layout, data.shape[0]
 
     def cut(prior: Floats) -> Floats:
-        return prior if prior.size <= 1 else np.ascontiguousarray(prior.reshape(-1, width)[rows]).reshape(-1)
+        wide = prior.reshape(-1, layout.n_components) if prior.size > 1 else None
+        return prior if wide is None else np.ascontiguousarray(wide[rows]).reshape(-1)
 
-    (shape, rate), of_columns = problem.priors
-    factors = (replace(embedding, shape=(number, width)), columns)
+    first, *others = layout.factors
+    (shape, rate), *of_others = problem.priors
+    factors = (replace(first, shape=(number, layout.n_components)), *others)
     return replace(
         problem,
         data=data,
         layout=replace(layout, extents=(number, *layout.extents[1:]), factors=factors),
-        priors=[(cut(shape), cut(rate)), of_columns],
+        priors=[(cut(shape), cut(rate)), *of_others],
     )
 
 
+def without_rows(problem: Problem) -> Problem:
+    """Return what the client works on: the factors that are shared, beside a single row that is never looked at."""
+    row = Data(np.zeros((1, *problem.data.shape[1:]), dtype=np.int8), np.zeros(()), None)
+    return resized(problem, row, slice(0, 1))
+
+
 class RowShard:
-    """What a place has: the rows of a part, and where they stand in the whole matrix."""
+    """What a place has: the rows of a part, and where they stand in the whole."""
 
     def __init__(self, part: ShardData, threads: int) -> None:
         self._part, self._threads = part, threads
         self._place: tuple[int, Any] | None = None
 
-    def facts(self) -> tuple[Any, Array]:
-        """Return what must be known of all parts, and how many cells of each column are held out."""
-        return self._part.problem.data.counts.facts()
+    def facts(self) -> tuple[Any, list[Array]]:
+        """Return what must be known of all parts, and along each axis but the first how many cells are held out."""
+        data = self._part.problem.data
+        axes = range(len(data.shape))
+        held = [np.zeros(extent, dtype=np.int64) for extent in data.shape[1:]]
+        if data.held_out is not None:
+            held = [data.held_out.sum(axis=tuple(axis for axis in axes if axis != own)) for own in axes[1:]]
+        return data.counts.facts(), held
 
 
 class Together:
@@ -204,7 +223,7 @@ class Lasting:
 
 
 def together(facts: Sequence[Any]) -> Any:
-    """Return what is to be known of the whole matrix, as the core takes it, from the same of its parts."""
+    """Return what is to be known of the whole, as the core takes it, from the same of its parts."""
     rows, totals, positive, held_out, alphas, ranges = zip(*facts, strict=True)
     one = alphas[0] if len(set(alphas)) == 1 else None
     least, greatest = zip(*ranges, strict=True)

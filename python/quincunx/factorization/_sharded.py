@@ -1,4 +1,4 @@
-"""Fits of a matrix whose rows are in several places."""
+"""Fits of a matrix, or a tensor, whose rows are in several places."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,8 +15,8 @@ from quincunx.factorization._sharded_gibbs import ShardedGibbs
 def check(problem: Problem) -> None:
     """Refuse a problem whose rows cannot be in several places."""
     what = None
-    if problem.layout.model != "cp" or len(problem.layout.factors) != 2:
-        what = "a matrix of two factors, for rows of this model are not independent given its columns"
+    if problem.layout.model != "cp" or len(problem.layout.factors) != len(problem.data.shape):
+        what = "a matrix or tensor with a factor for each axis alone, given which rows of the first are independent"
     elif problem.dispersion is not None:
         what = "Poisson counts, for those of other laws have a dispersion that needs all cells of a row or a column"
     elif problem.hyperpriors is not None:

@@ -1,14 +1,17 @@
-"""Coordinate ascents of a matrix whose rows are in several places: shards have the rows, the client the columns.
+"""Coordinate ascents whose rows are in several places: shards have the rows, the client the laws of the other axes.
 
     shard s, its rows r:    shape_rk = a_rk + sum_v E[y_rvk],  rate_rk = b_rk + sum_v E phi_vk - what is held out
                             sends sum_r E[y_rvk] and sum_r E theta_rk; with cells held out the latter over these alone
     client:                 shape_vk = c_vk + sums over shards, rate_vk = d_vk likewise, which it sends
+
+Of a tensor the axes behind the first take a round each, one after the other.
 
 The bound's parts of cells and of rows' laws are sums over shards as well. All add up without rounding from blocks of
 128 rows on: expected counts as whole multiples of 2^-64, the others exactly. So nothing depends on how many shards
 there are; an ascent in one process, whose sums round, differs by rounding.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,18 +21,15 @@ import numpy as np
 from quincunx import _check, _core
 from quincunx._inference import Array, Backend, Floats, Report, Run, Schedule, Single
 from quincunx._inference import _shards as shards
-from quincunx.factorization._chains import Problem
-from quincunx.factorization._data import Data
-from quincunx.factorization._row_shards import RowShard, ShardData, Together, resized, together
+from quincunx.factorization._chains import Problem, gammas
+from quincunx.factorization._row_shards import RowShard, ShardData, Together, together, without_rows
 from quincunx.factorization._rows import Laws, flat_priors
 
 
 def _ascent(problem: Problem, key: tuple[int, int]) -> _core.CoordinateAscent:
     counts, layout = problem.data.counts, problem.layout
     priors = flat_priors(problem.priors)
-    return _core.CoordinateAscent(
-        counts, "cp", list(layout.extents), layout.n_components, priors, "collapsed", key, [False, True]
-    )
+    return _core.CoordinateAscent(counts, "cp", list(layout.extents), layout.n_components, priors, "collapsed", key)
 
 
 class AscentShard(RowShard):
@@ -40,29 +40,39 @@ class AscentShard(RowShard):
         self._ascents = [_ascent(part.problem, key) for key in part.keys]
 
     def begin(self, first_row: int, whole: Any) -> None:
-        """Take the place in the whole matrix, at the start of all ascents."""
+        """Take the place in the whole, at the start of all ascents."""
         self._place = first_row, whole
         for ascent, key in zip(self._ascents, self._part.keys, strict=True):
             ascent.place(first_row, whole, key)
 
     def set_rows(self, i: int, shape: Floats, rate: Floats) -> None:
         """Set the laws of the rows of an ascent."""
-        ascent = self._ascents[i]
-        ascent.set_factors([(shape, rate), ascent.factors()[1]])
+        self._ascents[i].set_factor(0, shape, rate)
 
-    def iterate(self, i: int, columns: Laws, step: bool) -> tuple[Array, Array]:
-        """Return the bound's parts given the columns' laws, and after a step of the rows counts of the columns."""
+    def set_shared(self, i: int, shared: list[Laws]) -> None:
+        """Set the laws of the other factors of an ascent."""
+        for factor, laws in enumerate(shared, 1):
+            self._ascents[i].set_factor(factor, *laws)
+
+    def iterate(self, i: int, shared: list[Laws], step: bool) -> tuple[Array, Array | None]:
+        """Return the bound's parts given the shared laws, and after a step of the rows counts of the second factor."""
+        self.set_shared(i, shared)
         ascent = self._ascents[i]
-        ascent.set_columns(*columns)
-        return ascent.shard_pass(step, self._threads)
+        return ascent.shard_step(step, self._threads), ascent.shard_counts(1, self._threads) if step else None
+
+    def counts(self, i: int, factor: int, before: Laws) -> Array:
+        """Return counts of a factor, given the laws of the one before."""
+        ascent = self._ascents[i]
+        ascent.set_factor(factor - 1, *before)
+        return ascent.shard_counts(factor, self._threads)
 
     def sums(self, i: int) -> Array:
         """Return the sums over the rows of their means."""
         return self._ascents[i].row_sums()
 
-    def held(self, i: int, sums: Floats) -> Floats:
-        """Return what the columns are exposed to in the cells held out, given the sums over all rows."""
-        return self._ascents[i].held_exposures(sums)
+    def held(self, i: int, factor: int, sums: Floats) -> Floats:
+        """Return what a factor is exposed to in the cells held out, given the sums over all rows."""
+        return self._ascents[i].held_exposures(factor, sums)
 
     def rows(self, i: int) -> Laws:
         """Return the laws of the rows of an ascent."""
@@ -88,21 +98,20 @@ class ShardedAscent(Single):
         problem = ascents.problem
         self._problem, self._i, self._run, self._ascents = problem, i, run, ascents
         self._schedule = ascents.schedule
-        cols, width = problem.data.shape[1], problem.layout.n_components
-        row = Data(np.zeros((1, cols), dtype=np.int8), np.zeros(()), None)
-        self._client = _ascent(resized(problem, row, slice(0, 1), 1, width), run.key)
+        self._client = _ascent(without_rows(problem), run.key)
         self._client.place(0, whole, run.key)
-        self._columns: Laws = self._client.factors()[1]
-        self._holds, self._dirichlet = whole[3] > 0 and not problem.imputes, problem.dirichlet[1]
+        self._shared: list[Laws] = self._client.factors()[1:]
+        self._holds = whole[3] > 0 and not problem.imputes
         if run.state:
-            self._columns = run.state["shape_1"], run.state["rate_1"]
+            self._shared = gammas(run)[1:]
             tables = [run.state[name] for name in ("shape_0", "rate_0")]
             ascents.where.each(
                 "set_rows", [(i, *(np.ascontiguousarray(one[a:b]) for one in tables)) for a, b in ascents.edges]
             )
+            ascents.where.call("set_shared", i, self._shared)
         self._elbo = list(run.step_statistics.get("elbo", ()))
         self._iteration, self._converged = run.iteration, False
-        self._exposure = self._exposed()
+        self._exposure = self._exposed(len(self._shared), self._sums())
 
     @property
     def iteration(self) -> int:
@@ -110,13 +119,14 @@ class ShardedAscent(Single):
         return self._iteration
 
     @property
-    def place(self) -> tuple[int, Laws, Floats, int]:
+    def place(self) -> tuple[int, list[Laws], Floats, int]:
         """What the ascent needs to go back to where it is."""
-        return self._iteration, self._columns, self._exposure, len(self._elbo)
+        return self._iteration, list(self._shared), self._exposure, len(self._elbo)
 
     @place.setter
-    def place(self, place: tuple[int, Laws, Floats, int]) -> None:
-        self._iteration, self._columns, self._exposure, bounds = place
+    def place(self, place: tuple[int, list[Laws], Floats, int]) -> None:
+        self._iteration, shared, self._exposure, bounds = place
+        self._shared = list(shared)
         del self._elbo[bounds:]
 
     def advance(self, steps: int, report: Report | None) -> bool:
@@ -137,34 +147,48 @@ class ShardedAscent(Single):
 
     def iterate(self) -> None:
         """Do one."""
-        found = self._ascents.where.call("iterate", self._i, self._columns, True)
+        where, problem = self._ascents.where, self._problem
+        found = where.call("iterate", self._i, self._shared, True)
         if len(self._elbo) < self._iteration:
             self._elbo.append(self._bound([parts for parts, _ in found]))
-        counts = _counts([limbs for _, limbs in found]).reshape(self._columns[0].shape)
-        self._exposure = self._exposed()
-        shape, rate = (part if part.size <= 1 else part.reshape(counts.shape) for part in self._problem.priors[1])
-        shape = shape + counts
-        rate = np.broadcast_to(shape.sum(axis=0), shape.shape).copy() if self._dirichlet else rate + self._exposure
-        self._columns, self._iteration = (shape, rate), self._iteration + 1
+        sums, limbs = self._sums(), [limbs for _, limbs in found]
+        for factor in range(1, len(problem.priors)):
+            if factor > 1:
+                limbs = where.call("counts", self._i, factor, self._shared[factor - 2])
+            counts = _counts(limbs).reshape(self._shared[factor - 1][0].shape)
+            self._exposure = self._exposed(factor, sums)
+            shape, rate = (part if part.size <= 1 else part.reshape(counts.shape) for part in problem.priors[factor])
+            shape = shape + counts
+            dirichlet = problem.dirichlet[factor]
+            rate = np.broadcast_to(shape.sum(axis=0), shape.shape).copy() if dirichlet else rate + self._exposure
+            self._shared[factor - 1] = shape, rate
+        self._iteration += 1
 
     def close(self) -> None:
         """Add the bound after the last iteration, unless it is there."""
         if len(self._elbo) < self._iteration:
-            found = self._ascents.where.call("iterate", self._i, self._columns, False)
+            found = self._ascents.where.call("iterate", self._i, self._shared, False)
             self._elbo.append(self._bound([parts for parts, _ in found]))
 
     def _bound(self, parts: Sequence[Array]) -> float:
         cells, rows = shards.exact(parts)
-        self._client.set_columns(*self._columns)
-        shape, rate = self._columns
-        return float(cells - (self._exposure * (shape / rate)).sum() - rows - self._client.divergence(1))
+        shape, rate = self._shared[-1]
+        bound = cells - (self._exposure * (shape / rate)).sum() - rows
+        for factor, laws in enumerate(self._shared, 1):
+            self._client.set_factor(factor, *laws)
+            bound -= self._client.divergence(factor)
+        return float(bound)
 
-    def _exposed(self) -> Floats:
-        """Return what the columns are exposed to, one row for each or one for all."""
-        sums = shards.exact(self._ascents.where.call("sums", self._i))
-        exposure = np.broadcast_to(sums, self._columns[0].shape).copy()
+    def _sums(self) -> Floats:
+        """Return the sums over all rows of their means."""
+        return shards.exact(self._ascents.where.call("sums", self._i))
+
+    def _exposed(self, factor: int, sums: Floats) -> Floats:
+        """Return what a factor is exposed to, given the sums over all rows."""
+        others = [(shape / rate).sum(axis=0) for other, (shape, rate) in enumerate(self._shared, 1) if other != factor]
+        exposure = np.broadcast_to(math.prod(others, start=sums), self._shared[factor - 1][0].shape).copy()
         if self._holds:
-            held = [one for one in self._ascents.where.call("held", self._i, sums) if len(one)]
+            held = [one for one in self._ascents.where.call("held", self._i, factor, sums) if len(one)]
             exposure = np.maximum(exposure - np.sum(held, axis=0), 0.0)
         return exposure
 
@@ -175,7 +199,9 @@ class ShardedAscent(Single):
         lasting.do(self.close)
         rows = zip(*lasting.do(lambda: self._ascents.where.call("rows", self._i)), strict=True)
         shape, rate = (np.concatenate(part) for part in rows)
-        state = {"shape_0": shape, "rate_0": rate, "shape_1": self._columns[0], "rate_1": self._columns[1]}
+        state = {"shape_0": shape, "rate_0": rate}
+        for factor, laws in enumerate(self._shared, 1):
+            state |= {f"shape_{factor}": laws[0], f"rate_{factor}": laws[1]}
         return [
             replace(
                 self._run,

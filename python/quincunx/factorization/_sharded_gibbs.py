@@ -1,18 +1,22 @@
-"""Gibbs chains of a matrix whose rows are in several places: each shard has some rows, the client has the columns.
+"""Gibbs chains whose rows are in several places: each shard has some rows, the client the factors of the other axes.
 
     shard s, its rows r:    y_rv ~ law(released_rv, sum_k theta_rk phi_vk), split over k: Y_rk, Y^s_vk = sum_r y_rvk
                             theta_rk ~ Gamma(a + Y_rk, b + sum_v phi_vk - what is held out)
                             sends Y^s_vk, S^s_k = sum_r theta_rk; with cells held out H^s_vk, a sum over these alone
     client:                 phi_vk ~ Gamma(c + sum_s Y^s_vk, d + S_k - H_vk), which it sends
 
-Every random number has the address that it has in the whole matrix, and every sum over rows is exact from blocks of
-128 rows on, so that the draws are those of a chain in one process, bit for bit, however many shards there are. Rows are
-split between such blocks. All chains live in every shard, and one round advances all.
+Of a tensor phi_vk is the product of the entries of several axes: shards send counts for each of them, and the client
+redraws one after the other, exposed to S_k times the sums of the others.
 
-H takes a round of its own: its terms are rounded to a multiple of 2^-50 of S_k, which must be known, and then add up
-exactly in any order.
+Every random number has the address that it has in the whole, and every sum over rows is exact from blocks of 128 rows
+on, so that the draws are those of a chain in one process, bit for bit, however many shards there are. Rows are split
+between such blocks. All chains live in every shard, and one round advances all.
+
+H takes a round of its own for each axis: its terms are rounded to a multiple of 2^-50 of what all cells make, which
+must be known, and then add up exactly in any order.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,8 +27,7 @@ from quincunx import _check, _core
 from quincunx._inference import Array, Arrays, Backend, Floats, Report, Run, Sampler, Schedule
 from quincunx._inference import _shards as shards
 from quincunx.factorization._chains import Problem, Record
-from quincunx.factorization._data import Data
-from quincunx.factorization._row_shards import RowShard, ShardData, Together, resized, together
+from quincunx.factorization._row_shards import RowShard, ShardData, Together, together, without_rows
 
 
 class GibbsShard(RowShard):
@@ -32,11 +35,10 @@ class GibbsShard(RowShard):
 
     def __init__(self, part: ShardData, threads: int) -> None:
         super().__init__(part, threads)
-        problem, run = part.problem, Run((0, 0))
-        self._chains = [_core.GibbsChain(*problem.arguments(run), key, [False, True]) for key in part.keys]
+        self._chains = [_core.GibbsChain(*part.problem.arguments(Run((0, 0))), key) for key in part.keys]
 
     def begin(self, first_row: int, whole: Any) -> None:
-        """Take the place in the whole matrix, at the start of all chains."""
+        """Take the place in the whole, at the start of all chains."""
         self._place = first_row, whole
         for chain in self._chains:
             chain.place(first_row, whole)
@@ -44,29 +46,29 @@ class GibbsShard(RowShard):
     def set_factor(self, chain: int, iteration: int, factor: Floats, noise: list[Array]) -> None:
         """Set the rows' factor of a chain, and its noise where the method keeps it."""
         chains = self._chains[chain]
-        chains.set_factors([factor, chains.factors()[1]])
+        chains.set_factors([factor, *chains.factors()[1:]])
         chains.iteration = iteration
         if noise:
             chains.set_noise(noise)
 
-    def sweep(self, columns: dict[int, Floats]) -> dict[int, tuple[Array, Array]]:
-        """Sweep some chains, given the columns' factor of each: tallies of the columns, and sums over the rows."""
+    def sweep(self, shared: dict[int, list[Floats]]) -> dict[int, tuple[list[Array], Array]]:
+        """Sweep some chains, given the shared factors of each: tallies of those, and sums over the rows."""
         found = {}
-        for chain, right in columns.items():
-            tally, sums = self._chains[chain].shard_sweep(right, self._threads)
-            found[chain] = shards.narrow(tally), sums
+        for chain, factors in shared.items():
+            tallies, sums = self._chains[chain].shard_sweep(factors, self._threads)
+            found[chain] = [shards.narrow(tally) for tally in tallies], sums
         return found
 
-    def held(self, sums: dict[int, Floats]) -> dict[int, Floats]:
-        """Return what the columns would be exposed to in the cells held out, given the sums over all rows."""
-        return {chain: self._chains[chain].held_exposures(one) for chain, one in sums.items()}
+    def held(self, factor: int, given: dict[int, tuple[Floats, list[Floats]]]) -> dict[int, Floats]:
+        """Return what a factor is exposed to in the cells held out, given sums over all rows and shared factors."""
+        return {chain: self._chains[chain].held_exposures(factor, *own) for chain, own in given.items()}
 
-    def draw(self, columns: dict[int, Floats]) -> dict[int, tuple[Array, Floats]]:
-        """Return the log-likelihood, unrounded, and the rows' factor of some chains, given the columns' factor."""
+    def draw(self, shared: dict[int, list[Floats]]) -> dict[int, tuple[Array, Floats]]:
+        """Return the log-likelihood, unrounded, and the rows' factor of some chains, given the shared factors."""
         found = {}
-        for chain, right in columns.items():
+        for chain, factors in shared.items():
             one = self._chains[chain]
-            found[chain] = one.exact_likelihood(right, self._threads), one.factors()[0]
+            found[chain] = one.exact_likelihood(factors, self._threads), one.factors()[0]
         return found
 
     def chains(self) -> list[tuple[int, Floats, list[Array]]]:
@@ -87,11 +89,11 @@ class GibbsShard(RowShard):
 
 
 @dataclass(eq=False)
-class _Columns:
-    """A chain as the client has it: the columns' factor, and what was kept."""
+class _SharedChain:
+    """A chain as the client has it: the shared factors, and what was kept."""
 
     chain: _core.GibbsChain
-    right: Floats
+    factors: list[Floats]
     record: Record
     filled: int
 
@@ -101,19 +103,20 @@ class _Columns:
         return self.chain.iteration
 
     @property
-    def place(self) -> tuple[int, int, Floats]:
+    def place(self) -> tuple[int, int, list[Floats]]:
         """What the chain needs to go back to where it is."""
-        return self.iteration, self.filled, self.right
+        return self.iteration, self.filled, self.factors
 
     @place.setter
-    def place(self, place: tuple[int, int, Floats]) -> None:
-        self.chain.iteration, self.filled, self.right = place
+    def place(self, place: tuple[int, int, list[Floats]]) -> None:
+        self.chain.iteration, self.filled, self.factors = place
+        self.chain.set_factors([self.chain.factors()[0], *self.factors])
 
 
 class ShardedGibbs(Together, Sampler):
     """All chains of a fit together, a `Sampler`; leaves the same runs as `GibbsSampler` does of each."""
 
-    each: list[_Columns]
+    each: list[_SharedChain]
 
     def __init__(self, problem: Problem, runs: Sequence[Run], schedule: Schedule, where: Backend) -> None:
         self._threads = _check.threads(schedule.threads)
@@ -124,17 +127,18 @@ class ShardedGibbs(Together, Sampler):
         where.start(GibbsShard, parts, [part.bytes(self._threads) for part in parts])
         facts, held = zip(*where.call("facts"), strict=True)
         whole = together(facts)
-        self._all_held = shards.total(held) == whole[0]
+        cells = math.prod(problem.data.shape)
+        self._all_held = [shards.total(parts) == cells // max(1, len(parts[0])) for parts in zip(*held, strict=True)]
         self._holds = whole[3] > 0 and not problem.imputes
         where.each("begin", [(first, whole) for first, _ in self.edges])
-        self.each = [self._columns(run, whole) for run in runs]
+        self.each = [self._shared(run, whole) for run in runs]
         for number, run in enumerate(runs):
             if run.state:
                 where.each("set_factor", self._states(number, run))
 
     def _states(self, number: int, run: Run) -> Iterator[tuple[Any, ...]]:
         """Yield for each shard what its chain of a run continues from."""
-        cols = self.problem.data.shape[1]
+        cols = math.prod(self.problem.data.shape[1:])
         noise = [run.state[name] for name in ("noise_0", "noise_1") if name in run.state]
         if self.problem.method != "bessel":
             noise = []
@@ -142,17 +146,15 @@ class ShardedGibbs(Together, Sampler):
             own = [np.ascontiguousarray(one[first * cols : last * cols]) for one in noise]
             yield number, run.iteration, np.ascontiguousarray(run.state["factor_0"][first:last]), own
 
-    def _columns(self, run: Run, whole: Any) -> _Columns:
-        """Return what the client has of a run: the columns beside a single row that is never looked at."""
-        problem, cols = self.problem, self.problem.data.shape[1]
-        row = Data(np.zeros((1, cols), dtype=np.int8), np.zeros(()), None)
-        one = replace(resized(problem, row, slice(0, 1), 1, problem.layout.n_components), method="collapsed")
-        chain = _core.GibbsChain(*one.arguments(run), run.key, [True, False])
+    def _shared(self, run: Run, whole: Any) -> _SharedChain:
+        """Return what the client has of a run."""
+        chain = _core.GibbsChain(*replace(without_rows(self.problem), method="collapsed").arguments(run), run.key)
         chain.place(0, whole)
         if run.state:
-            chain.set_factors([chain.factors()[0], run.state["factor_1"]])
+            names = [f"factor_{factor}" for factor in range(1, len(self.problem.layout.factors))]
+            chain.set_factors([chain.factors()[0], *(run.state[name] for name in names)])
         chain.iteration = run.iteration
-        return _Columns(chain, chain.factors()[1], Record(problem, run, self.schedule), len(run.kept))
+        return _SharedChain(chain, chain.factors()[1:], Record(self.problem, run, self.schedule), len(run.kept))
 
     def catch_up(self, iterations: Sequence[int]) -> None:
         """Sweep until so many sweeps of each run are done."""
@@ -182,36 +184,37 @@ class ShardedGibbs(Together, Sampler):
     def _sweep(self) -> None:
         """Sweep all chains that have sweeps to do."""
         active = {i: one for i, one in enumerate(self.each) if one.iteration < self.schedule.until}
-        found = self.where.call("sweep", {i: one.right for i, one in active.items()})
-        tallies = {i: shards.total(shard[i][0] for shard in found).astype(np.uint64) for i in active}
+        found = self.where.call("sweep", {i: one.factors for i, one in active.items()})
         sums = {i: shards.exact(shard[i][1] for shard in found) for i in active}
-        held = dict.fromkeys(active, np.empty((0, self.problem.layout.n_components)))
-        if self._holds:
-            of_shards = self.where.call("held", sums)
-            for i in active:
-                parts = [shard[i] for shard in of_shards if len(shard[i])]
-                held[i] = np.sum(parts, axis=0)
-                held[i][self._all_held] = np.inf
-        kept = {}
-        for i, one in active.items():
-            rate = one.chain.redraw_columns(tallies[i], sums[i], held[i], self._threads)
-            one.right = one.chain.factors()[1]
-            step = one.iteration
-            one.record.total_rate[step - 1], one.record.total_count[step - 1] = rate, tallies[i].sum()
-            if step > self.schedule.n_warmup and step % self.schedule.thin == 0:
-                kept[i] = one.right
+        for number, all_held in enumerate(self._all_held):
+            tallies = {i: shards.total(shard[i][0][number] for shard in found).astype(np.uint64) for i in active}
+            held = dict.fromkeys(active, np.empty((0, self.problem.layout.n_components)))
+            if self._holds:
+                of_shards = self.where.call("held", number + 1, {i: (sums[i], active[i].factors) for i in active})
+                for i in active:
+                    held[i] = np.sum([shard[i] for shard in of_shards if len(shard[i])], axis=0)
+                    held[i][all_held] = np.inf
+            for i, one in active.items():
+                rate = one.chain.redraw_shared(number + 1, tallies[i], sums[i], held[i], self._threads)
+                one.factors = one.chain.factors()[1:]
+                step = one.iteration
+                # Of the last factor they are those of the sweep.
+                one.record.total_rate[step - 1], one.record.total_count[step - 1] = rate, tallies[i].sum()
+        n_warmup, thin = self.schedule.n_warmup, self.schedule.thin
+        kept = {i: one for i, one in active.items() if one.iteration > n_warmup and one.iteration % thin == 0}
         if kept:
-            self._keep(kept)
+            self._keep({i: one.factors for i, one in kept.items()})
 
-    def _keep(self, kept: dict[int, Floats]) -> None:
+    def _keep(self, drawn: dict[int, list[Floats]]) -> None:
         """Keep a draw of some chains."""
-        of_shards = self.where.call("draw", kept)
-        for i, right in kept.items():
+        of_shards = self.where.call("draw", drawn)
+        for i, factors in drawn.items():
             one = self.each[i]
             place, record = one.filled, one.record
             for (first, last), shard in zip(self.edges, of_shards, strict=True):
                 record.draws[0][place, first:last] = shard[i][1]
-            record.draws[1][place] = right
+            for draws, factor in zip(record.draws[1:], factors, strict=True):
+                draws[place] = factor
             record.kept[place] = one.iteration
             record.log_likelihood[place] = shards.exact(shard[i][0] for shard in of_shards)[0]
             one.filled += 1
@@ -222,8 +225,9 @@ class ShardedGibbs(Together, Sampler):
         shards_of_chains = list(zip(*self.lasting.do(lambda: self.where.call("chains")), strict=True))
         return [self._run(one, parts) for one, parts in zip(self.each, shards_of_chains, strict=True)]
 
-    def _run(self, one: _Columns, parts: Sequence[tuple[int, Floats, list[Array]]]) -> Run:
-        state: Arrays = {"factor_0": np.concatenate([factor for _, factor, _ in parts]), "factor_1": one.right}
+    def _run(self, one: _SharedChain, parts: Sequence[tuple[int, Floats, list[Array]]]) -> Run:
+        state: Arrays = {"factor_0": np.concatenate([factor for _, factor, _ in parts])}
+        state |= {f"factor_{number}": factor for number, factor in enumerate(one.factors, 1)}
         for side, noise in enumerate(zip(*(noise for _, _, noise in parts), strict=True)):
             state[f"noise_{side}"] = np.concatenate(noise)
         return one.record.run(one.filled, one.iteration, state)

@@ -184,19 +184,21 @@ impl CoordinateAscent {
     /// # Errors
     /// [`Error::Shape`]; [`Error::Domain`] for a shape or rate that is not positive and finite.
     pub fn set_factors(&mut self, factors: Vec<Gammas>) -> Result<()> {
-        for matrices in [
-            factors.iter().map(|gammas| gammas.shape.clone()).collect::<Vec<_>>(),
-            factors.iter().map(|gammas| gammas.rate.clone()).collect(),
-        ] {
-            self.model.check(&matrices)?;
-            let mut entries =
-                matrices.iter().flat_map(|matrix| (0..matrix.rows).flat_map(|row| &matrix.row(row)[..matrix.width]));
-            Error::require(entries.all(|entry| *entry > 0.0), "factors", "0", "positive")?;
-        }
+        Error::require_shape("factors", [self.factors.len()], [factors.len()])?;
+        factors.iter().enumerate().try_for_each(|(factor, gammas)| self.check(factor, gammas))?;
         (self.factors, self.iteration) = (factors, 0);
         (0..self.factors.len()).for_each(|factor| self.refresh(factor));
         self.bounds.clear();
         Ok(())
+    }
+
+    /// Whether laws are those of a factor.
+    fn check(&self, factor: usize, gammas: &Gammas) -> Result<()> {
+        [&gammas.shape, &gammas.rate].into_iter().try_for_each(|matrix| {
+            self.model.check_factor(factor, matrix)?;
+            let mut entries = (0..matrix.rows).flat_map(|row| &matrix.row(row)[..matrix.width]);
+            Error::require(entries.all(|entry| *entry > 0.0), "factors", "0", "positive")
+        })
     }
 
     /// The expected counts of noise of each cell, where the augmentation keeps them.
@@ -316,14 +318,14 @@ impl CoordinateAscent {
         Ok((unpadded(&counts, width), exposures, self.bound(sums.bound) + own))
     }
 
-    /// Makes the ascent one of several shards of the rows of a matrix, at the start: from the row of the matrix that its first one
-    /// is, and given what is to be known of the whole.
+    /// Makes the ascent one of several shards of the first factor's rows, at the start: from the row there that its first one is,
+    /// and given what is to be known of the whole.
     ///
     /// # Errors
     /// [`Error::Domain`] for a row where no block of rows begins, or a model or method whose rows are not independent.
     pub fn place(&mut self, first_row: u64, whole: &Facts, key: [u64; 2]) -> Result<()> {
         self.refuse_other_laws()?;
-        Error::require(first_row.is_multiple_of(ROWS as u64), "first_row", first_row, "a multiple of 128")?;
+        self.model.split_from(first_row, false)?;
         self.table = Arc::new(Arc::unwrap_or_clone(Arc::clone(&self.table)).among(whole));
         let factors = self.model.start(whole, first_row, key).into_iter().zip(self.model.priors()).map(start);
         self.set_factors(factors.collect())
@@ -334,51 +336,65 @@ impl CoordinateAscent {
         self.means[0].exact_sums()
     }
 
-    /// What the columns are exposed to in the cells held out, given the sums over the rows of all shards, as of
+    /// What the entries of a factor are exposed to in the cells held out, given the sums over the rows of all shards, as of
     /// [`super::GibbsChain::held_exposures`].
-    pub fn held_exposures(&self, sums: &[f64]) -> Vec<f64> {
-        cp::held_exposures(self.model.layout(), &self.means, sums)
+    pub fn held_exposures(&self, factor: usize, sums: &[f64]) -> Vec<f64> {
+        cp::held_exposures(self.model.layout(), &self.means, factor, sums)
     }
 
-    /// Sets the law of the columns of a shard.
+    /// Sets the law of one factor; bounds found so far are forgotten.
     ///
     /// # Errors
     /// As [`Self::set_factors`].
-    pub fn set_columns(&mut self, gammas: Gammas) -> Result<()> {
-        self.set_factors(vec![self.factors[0].clone(), gammas])
+    pub fn set_factor(&mut self, factor: usize, gammas: Gammas) -> Result<()> {
+        self.check(factor, &gammas)?;
+        (self.factors[factor], self.iteration) = (gammas, 0);
+        self.refresh(factor);
+        self.bounds.clear();
+        Ok(())
     }
 
-    /// An iteration of a shard of the rows of a matrix, whose columns are fixed: the parts of the bound before it (cells, and the
-    /// divergences of rows), then, at the new laws of the rows, the expected counts of the columns in units of 2^-64. Sums of
-    /// these over shards do not depend on how rows are split into them, if each begins at a multiple of 128. Or the bound alone.
+    /// The parts of the bound of a shard of the first factor's rows (cells, and the divergences of its rows), after which, if asked
+    /// for, those rows step to their optimum. Sums over shards do not depend on how rows are split into them, if each begins at a
+    /// multiple of 128.
     ///
     /// # Errors
     /// As [`Self::statistics`].
-    pub fn shard_pass(
+    pub fn shard_step(
         &mut self,
         step: bool,
         threads: usize,
         monitor: &mut dyn Monitor,
-    ) -> Result<(Vec<i64>, Vec<i64>, Vec<i128>)> {
+    ) -> Result<(Vec<i64>, Vec<i64>)> {
         self.refuse_other_laws()?;
-        let FactorMatrix { rows, width, .. } = self.factors[0].shape;
+        let rows = self.factors[0].shape.rows;
         let mut divergences = vec![0; LIMBS];
         for first in (0..rows).step_by(ROWS) {
             let block = first..rows.min(first + ROWS);
             exact_sum::add(&mut divergences, self.divergence_of_rows(0, block));
         }
-        let (bound, sums) = parallel::run(threads, 2, monitor, |progress| {
+        let bound = parallel::run(threads, 1, monitor, |progress| {
             let wanted = PassOutput { left: step.then_some(0), right: false, bound: true, exact: true };
             let (before, _) = self.pass(wanted, threads, progress)?;
-            progress.advance(1)?;
-            if !step {
-                return Ok((before.exact_bound, vec![]));
+            if step {
+                self.update(0, &before.left, (threads, progress))?;
             }
-            self.update(0, &before.left, (threads, progress))?;
-            let wanted = PassOutput { left: None, right: true, bound: false, exact: true };
-            Ok((before.exact_bound, self.pass(wanted, threads, progress)?.0.fixed))
+            Ok(before.exact_bound)
         })?;
-        Ok((bound, divergences, unpadded(&sums, width)))
+        Ok((bound, divergences))
+    }
+
+    /// The expected counts of the entries of a factor but the first in a shard, in units of 2^-64, whose sums over shards do not
+    /// depend on how rows are split either.
+    ///
+    /// # Errors
+    /// As [`Self::statistics`].
+    pub fn shard_counts(&self, factor: usize, threads: usize, monitor: &mut dyn Monitor) -> Result<Vec<i128>> {
+        self.refuse_other_laws()?;
+        let (left, right) = self.model.structure().sums_for(self.model.layout(), factor);
+        let wanted = PassOutput { left, right, bound: false, exact: true };
+        let (sums, _) = parallel::run(threads, 1, monitor, |progress| self.pass(wanted, threads, progress))?;
+        Ok(unpadded(&sums.fixed, self.factors[factor].shape.width))
     }
 
     fn refuse_other_laws(&self) -> Result<()> {

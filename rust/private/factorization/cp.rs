@@ -51,18 +51,30 @@ impl Cp {
     }
 }
 
-/// What the columns of some rows would be exposed to in the cells held out, given the sums over all rows; sums of these over parts
-/// of the rows are exact. Nothing where none are, or their counts are drawn.
-pub(super) fn held_exposures(layout: &Layout, factors: &Factors, sums: &[f64]) -> Vec<f64> {
+/// What the entries of a mode would be exposed to in the cells held out of a part of the first mode, given the sums over all of
+/// the first mode; sums of these over parts are exact. Nothing where none are, or their counts are drawn.
+pub(super) fn held_exposures(layout: &Layout, factors: &Factors, mode: usize, first: &[f64]) -> Vec<f64> {
     let stride = layout.stride();
-    if layout.held[1].cells.is_empty() {
+    if layout.held[mode].cells.is_empty() {
         return vec![];
     }
-    let mut held = vec![0.0; layout.cols * stride];
-    for (column, held) in held.chunks_exact_mut(stride).enumerate() {
-        Cp.add_held(layout, (1, column), factors, sums, held);
+    let mut sums: Vec<_> = factors.iter().map(FactorMatrix::sums).collect();
+    sums[0].copy_from_slice(first);
+    let mut whole = vec![0.0; stride];
+    of_all_cells(mode, &sums, &mut whole);
+    let mut held = vec![0.0; layout.extents[mode] * stride];
+    for (index, held) in held.chunks_exact_mut(stride).enumerate() {
+        Cp.add_held(layout, (mode, index), factors, &whole, held);
     }
     held
+}
+
+/// What the entries of a mode are exposed to in all cells, where the sum of products is a product of sums.
+fn of_all_cells(mode: usize, sums: &[Vec<f64>], out: &mut [f64]) {
+    out.fill(1.0);
+    for (_, sum) in sums.iter().enumerate().filter(|(other, _)| *other != mode) {
+        out.iter_mut().zip(sum).for_each(|(out, x)| *out *= x);
+    }
 }
 
 /// Six times the power of two below a number: what numbers up to that one are added to so that they are rounded to 2^-50 of it.
@@ -107,6 +119,10 @@ impl Structure for Cp {
         true
     }
 
+    fn is_split_by_rows(&self) -> bool {
+        true
+    }
+
     fn total_rate(&self, layout: &Layout, factors: &Factors) -> f64 {
         let sums: Vec<_> = factors.iter().map(FactorMatrix::sums).collect();
         let mut total = (0..layout.width).map(|k| sums.iter().map(|sum| sum[k]).product::<f64>()).sum::<f64>();
@@ -120,11 +136,8 @@ impl Structure for Cp {
     }
 
     fn exposure(&self, layout: &Layout, (mode, index): Entries, factors: &Factors, sums: &[Vec<f64>], out: &mut [f64]) {
-        // Over all cells the sum of products is a product of sums; the cells held out, which are few, are taken away.
-        out.fill(1.0);
-        for (_, sum) in sums.iter().enumerate().filter(|(other, _)| *other != mode) {
-            out.iter_mut().zip(sum).for_each(|(out, x)| *out *= x);
-        }
+        // The cells held out, which are few, are taken from all.
+        of_all_cells(mode, sums, out);
         let cells = layout.held[mode].at(index);
         // Nothing of the slice is observed: zero, and nothing that rounding leaves of a difference.
         if cells.len() == layout.extents.iter().product::<usize>() / layout.extents[mode] {

@@ -12,7 +12,7 @@ use super::allocation::SweepAddress;
 use super::cp;
 use super::dirichlet;
 use super::dispersion::Dispersion;
-use super::factor_matrix::{FactorMatrix, ROWS};
+use super::factor_matrix::FactorMatrix;
 use super::gammas::Prior;
 use super::hyperpriors::{self, Rates};
 use super::likelihood;
@@ -104,19 +104,14 @@ impl GibbsChain {
         })
     }
 
-    /// Makes the chain one of several shards of a matrix, which starts anew: from the row of the matrix that its first one is,
-    /// and given what is to be known of the whole. Together with [`GibbsChain::redraw_columns`] of one of them their sweeps are
-    /// those of the chain of the matrix, bit for bit.
+    /// Makes the chain one of several shards of the first factor's rows, which starts anew: from the row there that its first one
+    /// is, and given what is to be known of the whole. Together with [`GibbsChain::redraw_shared`] of one of them their sweeps
+    /// are those of the chain of the whole, bit for bit.
     ///
     /// # Errors
-    /// [`Error::Domain`] for a row where no block of rows begins, or a model whose rows are not independent given its columns.
+    /// [`Error::Domain`] for a row where no block of rows begins, or a model that is not [`Model::split_from`] there.
     pub fn place(&mut self, first_row: u64, whole: &Facts) -> Result<()> {
-        Error::require(first_row.is_multiple_of(ROWS as u64), "first_row", first_row, "a multiple of 128")?;
-        let structure = self.model.structure();
-        let together = (0..self.factors.len()).any(|i| structure.is_redrawn_together(self.model.layout(), i));
-        let fits = self.factors.len() == 2 && !structure.in_turn() && !together && self.dispersion.is_none();
-        let requirement = "a matrix of two factors and Poisson counts";
-        Error::require(fits, "model", format_args!("{structure:?}"), requirement)?;
+        self.model.split_from(first_row, self.dispersion.is_some())?;
         self.table = Arc::new(Arc::unwrap_or_clone(Arc::clone(&self.table)).among(whole));
         self.positive = share(whole, self.table.cols());
         self.first_row = first_row;
@@ -124,12 +119,17 @@ impl GibbsChain {
         Ok(())
     }
 
-    /// One sweep of a shard given the factor of the columns: redraws that of its rows, and returns the tally of the columns.
+    /// One sweep of a shard given all factors but the first: redraws its rows of the first, and returns the tallies of the others.
     ///
     /// # Errors
     /// [`Error::Interrupted`] and [`Error::Domain`] as of a step; [`Error::Shape`].
-    pub fn shard_sweep(&mut self, right: FactorMatrix, threads: usize, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
-        self.set_right(right)?;
+    pub fn shard_sweep(
+        &mut self,
+        shared: Vec<FactorMatrix>,
+        threads: usize,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Vec<Vec<u64>>> {
+        self.set_shared(shared)?;
         let total = self.table.rows() as u64;
         let (tally, noise) = parallel::run(threads, total, monitor, |progress| {
             let (tally, noise) = self.allocate(0..self.table.rows(), progress)?;
@@ -139,25 +139,24 @@ impl GibbsChain {
             Ok((tally, noise))
         })?;
         self.noise = noise;
-        Ok(tally.parts.into_iter().last().unwrap_or_default())
+        Ok(tally.parts.into_iter().skip(1).collect())
     }
 
-    /// Sets the factor of the columns alone.
+    /// Sets all factors but the first.
     ///
     /// # Errors
-    /// [`Error::Shape`]
-    pub fn set_right(&mut self, right: FactorMatrix) -> Result<()> {
-        let last = self.factors.len() - 1;
-        let (now, other) = (&self.factors[last], &right);
-        Error::require_shape("right", [now.rows, now.width], [other.rows, other.width])?;
-        self.factors[last] = right;
+    /// As [`Self::set_factors`].
+    pub fn set_shared(&mut self, shared: Vec<FactorMatrix>) -> Result<()> {
+        Error::require_shape("factors", [self.factors.len() - 1], [shared.len()])?;
+        shared.iter().zip(1..).try_for_each(|(matrix, factor)| self.model.check_factor(factor, matrix))?;
+        self.factors.splice(1.., shared);
         Ok(())
     }
 
-    /// What the columns of a shard would be exposed to in the cells held out, given the sums over the rows of all shards; sums of
-    /// these over shards are exact. Nothing where none are, or their counts are drawn.
-    pub fn held_exposures(&self, sums: &[f64]) -> Vec<f64> {
-        cp::held_exposures(self.model.layout(), &self.factors, sums)
+    /// What the entries of a factor would be exposed to in the cells that are held out of a shard, given the sums over the rows of
+    /// all shards; sums of these over shards are exact. Nothing where none are, or their counts are drawn.
+    pub fn held_exposures(&self, factor: usize, sums: &[f64]) -> Vec<f64> {
+        cp::held_exposures(self.model.layout(), &self.factors, factor, sums)
     }
 
     /// The log-likelihood of a shard, unrounded.
@@ -169,33 +168,35 @@ impl GibbsChain {
         parallel::run(threads, 1, monitor, |progress| likelihood::exact_total(&self.model, laws, &self.table, progress))
     }
 
-    /// Ends a sweep of all shards: redraws the factor of the columns, given their tally, the sums over the rows of all shards and
-    /// what is held out of them, which may be nothing. Whose rows are all held out is exposed to nothing, and is said to be by
-    /// infinity. The sum of the observed rates is returned.
+    /// Ends a sweep of all shards, factor by factor from the second on: redraws one, given its tally, the sums over the rows of all
+    /// shards and what is held out of it, which may be nothing. Whose cells are all held out is exposed to nothing, and is said
+    /// to be by infinity. The sum of the observed rates is returned, which is that of the sweep for the last factor.
     ///
     /// # Errors
     /// [`Error::Shape`]
-    pub fn redraw_columns(
+    pub fn redraw_shared(
         &mut self,
+        factor: usize,
         tally: &[u64],
         sums: &[f64],
         held: &[f64],
         threads: usize,
         monitor: &mut dyn Monitor,
     ) -> Result<f64> {
-        let FactorMatrix { width, stride, .. } = self.factors[1];
-        let entries = self.factors[1].rows * stride;
+        let FactorMatrix { width, stride, rows, .. } = self.factors[factor];
+        let entries = rows * stride;
         let lengths = (tally.len(), sums.len(), held.len());
         if (lengths.0, lengths.1) != (entries, stride) || !(held.is_empty() || held.len() == entries) {
             let expected = format_args!("({entries}, {stride}, {entries})");
             return Err(Error::shape("tally", expected, format_args!("{lengths:?}")));
         }
-        self.iteration += 1;
+        self.iteration += u64::from(factor == 1);
         parallel::run(threads, 1, monitor, |_| {
-            let both = [sums.to_vec()];
-            Ok(self.redraw(1, tally, &both, Some(held)).unwrap_or_else(|| {
-                let own = self.factors[1].sums();
-                (0..width).map(|k| sums[k] * own[k]).sum::<f64>().max(0.0)
+            let mut all: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
+            all[0].copy_from_slice(sums);
+            Ok(self.redraw(factor, tally, &all, Some(held)).unwrap_or_else(|| {
+                all[factor] = self.factors[factor].sums();
+                (0..width).map(|k| all.iter().map(|sum| sum[k]).product::<f64>()).sum::<f64>().max(0.0)
             }))
         })
     }
@@ -347,7 +348,9 @@ impl GibbsChain {
             counts: counts.get_mut(cells.clone()).unwrap_or_default(),
             rates: rates.get_mut(cells).unwrap_or_default(),
         };
-        let place = SweepAddress { key: self.key, iteration: self.iteration + 1, first_row: self.first_row };
+        // Rows of the table are those of the first factor, each as often as there are other indices to the left.
+        let first_row = self.first_row * (self.table.rows() / self.factors[0].rows.max(1)) as u64;
+        let place = SweepAddress { key: self.key, iteration: self.iteration + 1, first_row };
         let laws = Laws { method: self.method, dispersion: self.dispersion.as_ref(), positive: self.positive };
         let sweep = Sweep::new(&self.model, &self.table, &self.factors, laws, place, rows.clone());
         let tally = sweep.rows(rows, kept, progress);
@@ -424,11 +427,11 @@ impl GibbsChain {
                 match &weighted {
                     _ if dirichlet => {}
                     Some(weighted) => exposure.copy_from_slice(&weighted[row * stride..(row + 1) * stride]),
-                    None if let Some(held) = held => {
-                        exposure.copy_from_slice(&sums[0]);
-                        held.get(row * stride..(row + 1) * stride).iter().for_each(|held| cp::less(exposure, held));
+                    None => {
+                        structure.exposure(layout, (factor, row), &self.factors, sums, exposure);
+                        let held = held.and_then(|held| held.get(row * stride..(row + 1) * stride));
+                        held.iter().for_each(|held| cp::less(exposure, held));
                     }
-                    None => structure.exposure(layout, (factor, row), &self.factors, sums, exposure),
                 }
                 for (k, (shape, &count)) in shapes.iter_mut().zip(&counts[row * stride..]).enumerate() {
                     *shape = prior.at(row * width + k).0 + count as f64;

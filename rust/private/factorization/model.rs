@@ -14,7 +14,7 @@
 use super::blockmodel::Blockmodel;
 use super::cp::Cp;
 use super::dynamics::Dynamics;
-use super::factor_matrix::FactorMatrix;
+use super::factor_matrix::{FactorMatrix, ROWS};
 use super::gammas::Prior;
 use super::layers::Layers;
 use super::released_counts::{Facts, ReleasedCounts};
@@ -160,10 +160,29 @@ impl Model {
         if shapes != self.shapes() {
             return Err(Error::shape("factors", format_args!("{:?}", self.shapes()), format_args!("{shapes:?}")));
         }
+        matrices.iter().enumerate().try_for_each(|(factor, matrix)| self.check_factor(factor, matrix))
+    }
+
+    /// Whether a matrix is a factor of this model.
+    ///
+    /// # Errors
+    /// [`Error::Shape`]; [`Error::Domain`] for an entry that is negative or not finite.
+    pub fn check_factor(&self, factor: usize, matrix: &FactorMatrix) -> Result<()> {
+        let (rows, width) = self.shapes()[factor];
+        Error::require_shape("factors", [rows, width], [matrix.rows, matrix.width])?;
         let sound = |x: f64| x >= 0.0 && x.is_finite();
-        matrices
-            .iter()
-            .try_for_each(|matrix| Error::require_all(matrix.padded(), sound, "factors", "at least 0 and finite"))
+        Error::require_all(matrix.padded(), sound, "factors", "at least 0 and finite")
+    }
+
+    /// Refuses a row that parts of the first factor cannot begin with, or a model whose rows are not independent given the others.
+    ///
+    /// # Errors
+    /// [`Error::Domain`]
+    pub(super) fn split_from(&self, first_row: u64, overdispersed: bool) -> Result<()> {
+        Error::require(first_row.is_multiple_of(ROWS as u64), "first_row", first_row, "a multiple of 128")?;
+        let (structure, requirement) = (self.structure, "a matrix or tensor of Poisson counts");
+        let fits = structure.is_split_by_rows() && !overdispersed;
+        Error::require(fits, "model", format_args!("{structure:?}"), requirement)
     }
 
     /// Refuses a list that does not say of each factor whether it is fixed.

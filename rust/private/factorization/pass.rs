@@ -39,9 +39,16 @@ pub struct PassOutput {
     pub right: bool,
     /// The cells' part of the bound.
     pub bound: bool,
-    /// Sums that parts of a table have as the whole does: what is summed over rows, multiplied by the entries right of the
-    /// product, in [`Sums::fixed`], and the bound in [`Sums::exact_bound`].
+    /// Sums that parts of a table have as the whole does: expected counts of entries that see all of the first mode in
+    /// [`Sums::fixed`], and the bound in [`Sums::exact_bound`].
     pub exact: bool,
+}
+
+impl PassOutput {
+    /// Whether expected counts of a mode between the first and the last are summed exactly.
+    fn fixes_left(&self) -> bool {
+        self.exact && self.left.is_some_and(|tally| tally > 0)
+    }
 }
 
 /// What a whole multiple of is added where sums are to be exact: 2^-64.
@@ -57,7 +64,7 @@ pub struct Sums {
     pub right: Vec<f64>,
     /// The cells' part of the bound.
     pub bound: f64,
-    /// Sums over rows times entries in units of 2^-64, each block of rows rounded once.
+    /// Expected counts in units of 2^-64, each block of rows rounded once.
     pub fixed: Vec<i128>,
     /// The bound without rounding between blocks.
     pub exact_bound: Vec<i64>,
@@ -164,13 +171,18 @@ impl<'a> PassInput<'a> {
                 },
             )?;
             for part in parts.into_iter().filter_map(|(_, part)| part) {
-                sums.left[part.first..].iter_mut().zip(part.left).for_each(|(sum, x)| *sum += x);
-                sums.bound += part.bound;
                 if self.wanted.exact {
-                    let products = self.right.padded().iter().zip(&part.right).map(|(entry, sum)| entry * sum);
-                    sums.fixed.iter_mut().zip(products).for_each(|(sum, x)| *sum += (x / UNIT) as i128);
+                    let add = |(sum, x): (&mut i128, f64)| *sum += (x / UNIT) as i128;
+                    if self.wanted.fixes_left() {
+                        sums.fixed[part.first..].iter_mut().zip(part.left.iter().copied()).for_each(add);
+                    } else {
+                        let products = self.right.padded().iter().zip(&part.right).map(|(entry, sum)| entry * sum);
+                        sums.fixed.iter_mut().zip(products).for_each(add);
+                    }
                     exact_sum::add(&mut sums.exact_bound, part.bound);
                 }
+                sums.left[part.first..].iter_mut().zip(part.left).for_each(|(sum, x)| *sum += x);
+                sums.bound += part.bound;
                 sums.right.iter_mut().zip(part.right).for_each(|(sum, x)| *sum += x);
             }
         }
@@ -182,7 +194,8 @@ impl<'a> PassInput<'a> {
         let stride = self.right.stride;
         let right = if self.wanted.right { self.right.rows * stride } else { 0 };
         let (left, first) = (vec![0.0; indices.len() * stride], indices.start * stride);
-        let lengths = if self.wanted.exact { (right, LIMBS) } else { (0, 0) };
+        let of_left = if self.wanted.fixes_left() { left.len() } else { right };
+        let lengths = if self.wanted.exact { (of_left, LIMBS) } else { (0, 0) };
         let (fixed, exact_bound) = (vec![0; lengths.0], vec![0; lengths.1]);
         Sums { left, first, right: vec![0.0; right], bound: 0.0, fixed, exact_bound }
     }

@@ -219,13 +219,6 @@ impl ReleasedCounts {
         self.row(row).codes.iter().enumerate().filter(|(_, code)| **code == HELD_OUT).map(|(column, _)| column)
     }
 
-    /// How many cells of each column are held out.
-    pub fn held_out_by_column(&self) -> Vec<u64> {
-        let mut found = vec![0; self.cols];
-        (0..self.rows).for_each(|row| self.held_out_in(row).for_each(|column| found[column] += 1));
-        found
-    }
-
     /// The sum of what is not held out.
     pub fn total(&self) -> i128 {
         let bytes: i64 =

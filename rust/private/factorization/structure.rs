@@ -143,6 +143,11 @@ pub trait Structure: Debug + Sync {
         false
     }
 
+    /// Whether rows of the first factor are independent given the others, which see of them sums alone.
+    fn is_split_by_rows(&self) -> bool {
+        false
+    }
+
     /// How many products a rate sums, and of how many entries each.
     fn terms(&self, extents: &[usize], width: usize) -> (f64, f64) {
         (width as f64, self.modes(extents).len() as f64)
