@@ -598,18 +598,23 @@ def test_logistic_regression_on_noisy_records(sigma, size):
     check_gradient(lambda **p: model.log_likelihood(x, y, **p), parameters)
 
 
-@pytest.mark.parametrize("scales", [None, (1.0, 4.0), (3.0, 0.5)])
-def test_logistic_regression_on_noisy_moments(scales):
+@pytest.mark.parametrize(
+    ("size", "scales"), [(1.0, None), (1.0, (1.0, 4.0)), (1.0, (3.0, 0.5)), (35.0, None), (36.0, None), (1e9, None)]
+)
+def test_logistic_regression_on_noisy_moments(size, scales):
+    # Coefficients of any size here, too: the deviation of x . coefficients is 63 at 35 and 65 at 36.
     rng = np.random.default_rng(5)
     d, n, sigma, ratio = 3, 200, 2.0, 0.7
-    theta, s = np.array([1.0, -2.0, 0.5]), np.cov(rng.normal(size=(d, 20)))
+    theta, s = size * np.array([1.0, -2.0, 0.5]), np.cov(rng.normal(size=(d, 20)))
     a = s @ theta
     v = theta @ a
-    k1 = integrate.quad(
-        lambda t: 0.5 / np.cosh(t / 2) ** 2 * stats.norm.pdf(t, 0, math.sqrt(v)), -60, 60, epsabs=1e-13
-    )[0]
-    third = lambda t: (1 - np.tanh(t / 2) ** 2) * (3 * np.tanh(t / 2) ** 2 - 1) / 4  # noqa: E731
-    k3 = integrate.quad(lambda t: third(t) * stats.norm.pdf(t, 0, math.sqrt(v)), -60, 60, epsabs=1e-13)[0]
+    with mpmath.workdps(50):
+
+        def expected(slope):
+            weighed = lambda t: slope(mpmath.tanh(t / 2) ** 2) * mpmath.npdf(t, 0, mpmath.sqrt(v))  # noqa: E731
+            return float(mpmath.quad(weighed, mpmath.linspace(-100, 100, 21)))
+
+        k1, k3 = expected(lambda g2: (1 - g2) / 2), expected(lambda g2: (1 - g2) * (3 * g2 - 1) / 4)
     pairs = [(i, j) for i in range(d) for j in range(i, d)]
     w = np.sqrt(ratio) * np.array([1.0 if i == j else math.sqrt(2) for i, j in pairs])
     mean = np.concatenate([k1 * a, w * np.array([s[i, j] for i, j in pairs])])
