@@ -115,6 +115,9 @@ def test_held_out_cells_leak_nothing(inference):
     np.testing.assert_array_equal(model.fit(hidden, alpha=RELEASE.alpha, mask=MASK).embedding_, embedding)
     masked = np.ma.masked_array(RELEASE.values, MASK)
     np.testing.assert_array_equal(model.fit(masked, alpha=RELEASE.alpha).embedding_, embedding)
+    for ratio in (0.0, 1 - 1e-9):  # nor the ratio of the noise there
+        other = np.where(MASK, ratio, RELEASE.alpha)
+        np.testing.assert_array_equal(model.fit(RELEASE.values, alpha=other, mask=MASK).embedding_, embedding)
     error = model.heldout_error(COUNTS)
     assert error == pytest.approx(np.abs(rates - COUNTS)[MASK].mean(), rel=1e-12)
     assert model.heldout_error(COUNTS, ~MASK) == pytest.approx(np.abs(rates - COUNTS)[~MASK].mean(), rel=1e-12)

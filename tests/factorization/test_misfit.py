@@ -198,6 +198,16 @@ def test_counts_that_vary_more_than_poisson_are_warned_of(name, epsilon, inferen
         assert "squared distances from the rates" in found.complaint
 
 
+@pytest.mark.filterwarnings("ignore::quincunx.errors.MisfitWarning")
+def test_the_ratio_of_a_cell_held_out_excuses_no_misfit():
+    released = privatize(dispersed((40, 30)), epsilon=1.0, insecure_seed=2).values
+    mask = np.arange(1200).reshape(40, 30) == 7
+    model = PoissonFactorization(2, inference="vi", **SHORT)
+    found = [model.fit(released, alpha=np.where(mask, a, np.exp(-1)), mask=mask).misfit_ for a in (0.1, 1 - 1e-9)]
+    assert found[0].beyond[0] > 0
+    assert found[0].complaint == found[1].complaint
+
+
 @pytest.mark.filterwarnings("error::quincunx.errors.MisfitWarning")
 @pytest.mark.parametrize("inference", ["mcmc", "vi"])
 @pytest.mark.parametrize("name", ["matrix", "directed"])

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -28,7 +28,7 @@ from quincunx._rng import RandomSource
 from quincunx._types import DataFrame, Floats
 from quincunx.errors import ConvergenceWarning
 from quincunx.factorization._blockmodel import PoissonBlockmodel
-from quincunx.factorization._data import Counts, Data, Given, refuse_other_labels
+from quincunx.factorization._data import Counts, Data, Given, as_data, refuse_other_labels
 from quincunx.factorization._estimator import CountFactorization
 from quincunx.factorization._matrix import PoissonFactorization
 from quincunx.factorization._posterior import Posterior
@@ -405,8 +405,9 @@ def judge(
     """Fit a model without some cells; return the log predictive density of these, and what to warn of."""
     model = copy(model)  # threads of an executor share it
     model.progress = listen
-    values = np.where(held, np.zeros((), dtype=data.values.dtype), data.values)
-    _, stopped = model._fit_to(model._problem(replace(data, values=values, held_out=~data.observed | held)), None)
+    others = ~data.observed | held
+    part = as_data(data.values, data.alpha, others, noise=model.noise, non_integer="error", axes=data.axes)
+    _, stopped = model._fit_to(model._problem(part), None)
     if stopped is not None:
         raise stopped
     posterior: Posterior = model._posterior

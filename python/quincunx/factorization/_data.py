@@ -173,8 +173,11 @@ def as_data(
             alpha = np.broadcast_to(alpha, values.shape).copy()
         except ValueError:
             raise ValueError(f"`alpha` must be a number or have shape {values.shape}, got {alpha.shape}") from None
-    if held_out is not None and values.dtype.kind != "O":
-        values = np.where(held_out, np.zeros((), dtype=values.dtype), values)
+    if held_out is not None:
+        if values.dtype.kind != "O":
+            values = np.where(held_out, np.zeros((), dtype=values.dtype), values)
+        if alpha.ndim:  # nor has a ratio where nothing is seen any influence
+            alpha = np.where(held_out, alpha.max(where=~held_out, initial=0.0), alpha)
     if values.dtype.kind == "b":
         values = values.view(np.int8)
     if values.dtype.kind == "f":

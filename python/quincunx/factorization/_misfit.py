@@ -45,12 +45,12 @@ _ITERATIONS, _LEAST = 5000, 1 << 12
 class Misfit:
     """How far the counts that a fit expects are from what was released, in standard deviations of the noise.
 
-    Sums are over the observed cells that carry noise; where none does, what is said of them is NaN.
+    Sums of noise are over the observed cells that carry some; where none does, what is said of them is NaN.
 
     Attributes
     ----------
     released, expected : float
-        The sum of the release, and the posterior mean of that of the counts behind it.
+        The sum of the release over all observed cells, and the posterior mean of that of the counts behind it.
     total : float
         Their difference, ``sum (released - E[count | released])``, over the standard deviation of the noise of the sum.
     top : float
