@@ -66,10 +66,18 @@ def axes(value: object) -> Axes:
         return _known(tuple(_axis_of_index(index) for index in value.axes))  # type: ignore[attr-defined]
     if of_library(value, "xarray", "DataArray"):
         return _known(tuple(_axis_of_dim(value, dim) for dim in value.dims))  # type: ignore[arg-type, attr-defined]
+    if is_arrow(value) or of_library(value, "dask.dataframe", "DataFrame"):  # which have no names of rows at hand
+        names = getattr(value, "column_names", None) or value.columns  # type: ignore[attr-defined]
+        return (Axis(), Axis(None, tuple(names)))
     if is_network(value):
         nodes = tuple(value)
         return (Axis(None, nodes), Axis(None, nodes))
     return ()
+
+
+def is_arrow(value: object) -> bool:
+    """Say whether a value is a table of polars or pyarrow."""
+    return of_library(value, "polars", "DataFrame") or of_library(value, "pyarrow", "Table")
 
 
 def _known(found: Axes) -> Axes:
@@ -231,11 +239,11 @@ def _plain(value: "pandas.DataFrame") -> "pandas.DataFrame | Array":
     """Return a table of pandas as NumPy has it; of the kinds of numbers that know of missing ones it makes objects."""
     found = np.asarray(value)
     kinds = {getattr(kind, "kind", "O") for kind in np.atleast_1d(np.asarray(value.dtypes, dtype=object))}
-    if found.dtype != object or not kinds <= set("iuf"):
+    if found.dtype != object or not kinds <= set("biuf"):
         return value
     if "f" in kinds or value.isna().to_numpy().any():
         return value.to_numpy(dtype=np.float64, na_value=np.nan)
-    return value.to_numpy(dtype=np.int64)
+    return value.to_numpy(dtype=np.bool_ if kinds == {"b"} else np.int64)
 
 
 # Long tables: a line for each cell.
@@ -283,10 +291,11 @@ def from_long(
     pandas = sys.modules["pandas"]
     if hasattr(value, "columns"):
         names = list(value.columns[:-1])
-        keys, counts = [value[part] for part in names], value.iloc[:, -1].to_numpy()
+        keys, counts = [value[part] for part in names], np.asarray(_plain(value.iloc[:, -1]))
     else:
         names = list(value.index.names)
-        keys, counts = [value.index.get_level_values(level) for level in range(len(names))], value.to_numpy()
+        keys = [value.index.get_level_values(level) for level in range(len(names))]
+        counts = np.asarray(_plain(value))
     together = pandas.Index(np.concatenate([np.asarray(key, dtype=object) for key in keys])) if square else None
     places, axes = [], []
     for title, key in zip(names, keys, strict=True):

@@ -201,6 +201,75 @@ def test_tables_of_cells_with_other_labels_are_refused(name):
             model.fit(released, **{name: table[list("edcba")]})
 
 
+def of_pandas(library, frame):
+    """Return a table of another library."""
+    pytest.importorskip("dask.dataframe" if library == "dask" else library)
+    if library == "dask":
+        import dask.dataframe
+
+        return dask.dataframe.from_pandas(frame, npartitions=2)
+    if library == "polars":
+        import polars
+
+        return polars.DataFrame(frame.to_dict("list"))
+    import pyarrow
+
+    return pyarrow.Table.from_pandas(frame, preserve_index=False)
+
+
+@pytest.mark.parametrize("library", ["dask", "polars", "pyarrow"])
+def test_columns_of_other_libraries_have_names(library):
+    counts = pd.DataFrame(np.arange(20).reshape(4, 5), columns=list("abcde"))
+    released, mask = (of_pandas(library, table) for table in (counts, counts > 15))
+    model = PoissonFactorization(2, topics="dirichlet", inference="vi", max_iter=5, random_state=0)
+    fitted = model.fit(released, mask=mask)
+    assert {name for name, _ in fitted.top_features(0, n=5)} == set("abcde")
+    assert fitted._posterior.problem.data.held_out.sum() == 4
+    assert privatize(counts, epsilon=1.0).axes_[1].labels == tuple("abcde")
+    other = of_pandas(library, (counts > 15)[list("edcba")])
+    with pytest.raises(ValueError, match="`mask` must have the labels of `released`, in their order: axis 1"):
+        model.fit(counts, mask=other)
+    assert np.isfinite(fitted.coherence(counts)).all()
+    with pytest.raises(ValueError, match="`counts` must have the labels of the fit, in their order: axis 1"):
+        fitted.coherence(of_pandas(library, counts[list("edcba")]))
+    if library == "dask":
+        return  # whose tables are not looked into
+    edges = pd.DataFrame({"sender": list("abca"), "receiver": list("bcac"), "count": [1, 2, 3, 4]})
+    network = PoissonBlockmodel(1, **SHORT).fit(of_pandas(library, edges))
+    assert network._posterior.problem.data.values.tolist() == [[0, 1, 4], [0, 0, 2], [3, 0, 0]]
+
+
+def test_numbers_of_rows_in_another_order_than_those_of_no_labels_are_refused():
+    counts = pd.DataFrame(np.arange(20).reshape(4, 5), columns=list("abcde"))
+    turned = counts[::-1]
+    model = PoissonFactorization(2, **SHORT)
+    for released, mask in ((turned, counts > 15), (counts, turned > 15)):
+        with pytest.raises(ValueError, match="`mask` must have the labels of `released`, in their order: axis 0"):
+            model.fit(released, mask=mask)
+    model.fit(turned, mask=turned.to_numpy() > 15)
+    model.fit(counts[2:], mask=(counts[2:] > 15).reset_index(drop=True))  # which says that it goes by position
+
+
+def test_masks_and_ratios_of_the_types_of_pandas_are_taken():
+    counts = pd.DataFrame(np.arange(20).reshape(4, 5)).astype("Int64")
+    model = PoissonFactorization(2, **SHORT).fit(counts, mask=counts > 15, alpha=(counts / 40).astype("Float64"))
+    data = model._posterior.problem.data
+    assert data.held_out.tolist() == (np.arange(20).reshape(4, 5) > 15).tolist()
+    assert data.alpha[1].tolist() == (np.arange(5, 10) / 40).tolist()
+    gaps = pd.DataFrame({"s": list("ab"), "r": list("ba"), "n": pd.array([True, None], dtype="boolean")})
+    with pytest.raises(ValueError, match="`released` must hold finite numbers"):
+        PoissonBlockmodel(1, **SHORT).fit(gaps)
+
+
+def test_directed_graphs_are_undirected_where_no_pair_is_joined_both_ways():
+    graph = nx.DiGraph([("a", "b", {"weight": 5}), ("c", "a", {"weight": 2}), ("b", "c")])
+    model = PoissonBlockmodel(1, directed=False, **SHORT)
+    assert model.fit(graph)._posterior.problem.data.values.tolist() == [[0, 5, 2], [0, 0, 1], [0, 0, 0]]
+    graph.add_edge("b", "a")
+    with pytest.raises(ValueError, match="one line for each pair of actors, got both ways of one"):
+        model.fit(graph)
+
+
 def test_new_data_with_other_labels_than_the_fit_s_are_refused():
     counts = np.random.default_rng(0).poisson(np.array([1.0, 10, 100])[None, :, None] * np.ones((4, 3, 2)))
 

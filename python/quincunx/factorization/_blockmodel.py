@@ -96,15 +96,19 @@ class PoissonBlockmodel(InSample):
         return Layout(model, (shape[0],), width, factors, ("actor", "to_actor"), not self.directed)
 
     def _table(self, released: Counts) -> tuple[Counts, Axes, bool]:
-        if _tables.is_long(released) or _tables.is_list_of_edges(released):
+        if _tables.is_arrow(released) and released.shape[1] == 3:
+            released = released.to_pandas()
+        if edges := _tables.is_long(released) or _tables.is_list_of_edges(released):
             table, axes, complete = _tables.from_long(released, "released", square=True)
-            if not self.directed:  # a pair has one line, whichever of its ends comes first
-                below = np.tril(table, -1).T
-                if ((below != 0) & (table != 0)).any():
-                    raise ValueError("`released` must have one line for each pair of actors, got both ways of one")
-                table = np.triu(table) + below
-            return table, axes, complete
-        return super()._table(released)
+        else:
+            table, axes, complete = super()._table(released)
+            edges = _tables.is_network(released) and released.is_directed()
+        if edges and not self.directed:  # a pair has one line, whichever of its ends comes first
+            below = np.tril(table, -1).T
+            if ((below != 0) & (table != 0)).any():
+                raise ValueError("`released` must have one line for each pair of actors, got both ways of one")
+            table = np.triu(table) + below
+        return table, axes, complete
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -109,7 +109,8 @@ def unpack(released: Counts, alpha: Given, mask: Given, noise: str) -> tuple[Cou
         own = np.ma.getmaskarray(released)
         mask = own if mask is None else own | _mask(mask, released.shape)
         released = released.filled(0)
-    ratios = _check.reals_where(0.0 if alpha is None else alpha, "alpha", "in [0, 1)", lambda x: (x >= 0) & (x < 1))
+    alpha = 0.0 if alpha is None else _tables.array(alpha, "alpha")
+    ratios = _check.reals_where(alpha, "alpha", "in [0, 1)", lambda x: (x >= 0) & (x < 1))
     return released, ratios if noise == "geometric" else np.zeros(()), mask
 
 
@@ -119,7 +120,7 @@ def _short(value: object) -> str:
 
 def _mask(mask: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     """Return a mask as an array of booleans of a shape."""
-    array = _check.unmasked(mask, "mask")
+    array = _check.unmasked(_tables.array(mask, "mask"), "mask")
     if array.dtype != np.bool_:
         raise TypeError(f"`mask` must hold booleans, True where a cell is held out, got dtype {array.dtype}")
     if array.shape != shape:
@@ -130,18 +131,22 @@ def _mask(mask: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
 def refuse_other_labels(own: Axes, axes: Axes, name: str, of: str = "`released`", first: int = 0) -> None:
     """Refuse axes whose labels, from the first that matters on, are not those of others: cells go by their position.
 
-    Axes of the same names in another order are refused, too.
+    Axes of the same names in another order are refused, too, and numbers in another order than those of no labels.
     """
     names, others = ([axis.name for axis in some] for some in (own, axes))
     if names != others and None not in names and set(names) == set(others):
         raise ValueError(f"`{name}` must have the axes of {of}, in their order: they are {names}, not {others}")
     for place, (axis, other) in enumerate(zip(own, axes, strict=False)):
-        if place < first or axis.labels is None or other.labels is None:
+        told = other.labels if axis.labels is None else axis.labels
+        if place < first or told is None:
             continue
-        if axis.labels != other.labels and _tables.reread(axis.labels) != _tables.reread(other.labels):
+        mine, theirs = (tuple(range(len(told))) if one.labels is None else one.labels for one in (axis, other))
+        if None in (axis.labels, other.labels) and set(mine) != set(theirs):
+            continue  # labels beside none
+        if mine != theirs and _tables.reread(mine) != _tables.reread(theirs):
             raise ValueError(
                 f"`{name}` must have the labels of {of}, in their order: axis {place} has "
-                f"{reprlib.repr(axis.labels)}, not {reprlib.repr(other.labels)}"
+                f"{reprlib.repr(mine)}, not {reprlib.repr(theirs)}"
             )
 
 

@@ -451,7 +451,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         )
 
     def _data(self, released: Counts, alpha: Given, mask: Given, *, reset: bool) -> Data:
-        table, axes, complete = self._table(released)
+        table, axes, complete = self._table(_check.computed(released))
         refuse_other_labels(_tables.axes(alpha), axes, "alpha")
         refuse_other_labels(_tables.axes(mask), axes, "mask")
         values, ratios, held_out = unpack(table, alpha, mask, self.noise)

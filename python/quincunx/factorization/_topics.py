@@ -259,6 +259,7 @@ class Topics(RowTransformer):
         _check.one_of(measure, "measure", ("umass", "npmi"))
         if isinstance(counts, Release):
             raise ValueError("`counts` must be public counts, got a release, whose noise is in most cells")
+        refuse_other_labels(_tables.axes(counts), self._posterior.problem.data.axes, "counts", "the fit", first=1)
         components = self.components_
         number = _check.whole(n, "n", minimum=2)
         present = _presence(counts, components.shape[1])
