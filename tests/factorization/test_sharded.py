@@ -4,6 +4,7 @@ import functools
 import math
 import os
 import pathlib
+import pickle
 import signal
 import subprocess
 import sys
@@ -432,6 +433,7 @@ def test_arrays_of_dask_are_computed_by_the_workers(kept, here, client, monkeypa
         model = PoissonFactorization(WIDTH, **HOW).fit(lazy, alpha=0.4, client=3 if here else client)
     whole = PoissonFactorization(WIDTH, **HOW).fit(values, alpha=0.4)
     assert_same_runs(model, whole)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).expected_counts_, whole.expected_counts_)
     assert str(model.misfit_) == str(whole.misfit_)
     assert_same_runs(PoissonFactorization(WIDTH, **HOW).fit(lazy, alpha=0.4), whole)
 

@@ -180,14 +180,17 @@ class Lazy(Parts):
             how=(noise, non_integer),
             ratio=ratio,
             axes=(),
+            brought=False,
             digest=repr((array.name, array.shape, ratio, noise, non_integer)),
         )
 
     ratio: Floats
+    #: Whether Dask brings the rows to where they are wanted.
+    brought: bool
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave out the array, too: Dask brings it."""
-        return super().__getstate__() | {"paths": []}
+        """Leave out what Dask brings, too."""
+        return super().__getstate__() | ({"paths": []} if self.brought else {})
 
     @property
     def block(self) -> Any:
@@ -203,7 +206,7 @@ class Lazy(Parts):
         first, last = edge
         block, found = self.block[first:last], object.__new__(Lazy)
         own = {"paths": [block], "rows": [last - first], "sizes": [block.nbytes], "_shape": block.shape}
-        vars(found).update(self.__getstate__() | own)
+        vars(found).update(self.__getstate__() | own | {"brought": True})
         return found
 
     def _read(self, path: Any, rows: int) -> Data:
