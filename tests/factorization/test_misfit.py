@@ -159,6 +159,29 @@ def test_an_ascent_has_a_share_of_its_cells_looked_at_by_its_iterations():
     assert (np.diff(cells) > 0).all()
 
 
+@pytest.mark.parametrize("observed", [200, 4500, 6000])
+def test_where_most_cells_are_held_out_the_others_are_looked_at(observed):
+    held_out = np.ones((400, 400), dtype=bool)
+    held_out.reshape(-1)[np.random.default_rng(1).permutation(held_out.size)[:observed]] = False
+    cells = _looked_at(PoissonFactorization(2)._data(np.ones_like(held_out), 0.3, held_out, reset=True), 0.02)
+    wanted = observed if observed <= _LEAST else observed * -np.expm1(-_LEAST / observed)
+    assert len(cells) == pytest.approx(wanted, rel=0.03)
+    assert (np.diff(cells) > 0).all()
+    assert not held_out.reshape(-1)[cells].any()
+
+
+def test_every_chain_is_looked_at():
+    posterior = PoissonFactorization(2, **SHORT | {"n_chains": 4}).fit(RELEASED, alpha=ALPHA)._posterior
+    first = [state[0] for state, _ in posterior.far_apart(6)]
+    for draws in posterior.draws()["embedding"]:
+        assert any((one == draw).all() for one in first for draw in draws)
+
+
+def test_noise_drawn_anew_may_be_beyond_what_a_release_can_be():
+    model = PoissonFactorization(1, **SHORT).fit(RELEASED, alpha=1 - 2**-53)
+    assert model.misfit_.released == RELEASED.sum()
+
+
 @pytest.mark.parametrize("inference", ["mcmc", "vi"])
 def test_nothing_is_said_of_noise_that_is_not_there(inference):
     found = PoissonFactorization(2, inference=inference, **SHORT).fit(COUNTS).misfit_
@@ -354,6 +377,12 @@ def test_a_predictive_check_refuses_what_it_cannot_do():
     model.fit(RELEASED, alpha=ALPHA, mask=np.ones(RELEASED.shape, bool))
     with pytest.raises(ValueError, match="`mask` must leave a cell at least, got all held out"):
         model.check_predictive()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_rates_that_underflow_are_no_distance_from_zeros():
+    model = PoissonFactorization(1, prior_shape=1e-6, inference="vi", **SHORT).fit(np.zeros((3, 4), dtype=int))
+    assert set(model.check_predictive(n_draws=20).p_values.values()) == {0.5}
 
 
 def test_a_picture_of_a_predictive_check():

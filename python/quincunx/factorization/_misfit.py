@@ -162,7 +162,7 @@ def misfit(posterior: Posterior, threads: int | None) -> Misfit:
     means = np.zeros((2, 4))  # of the release, and of those drawn anew
     for draw, (state, rng) in enumerate(chosen if len(cells) else ()):
         here, before = rates[draw], logs
-        again = replicate(problem, state, here, rng, cells)
+        again = np.clip(replicate(problem, state, here, rng, cells), -(2**53), 2**53)  # as large as a release may be
         for place, release in enumerate((part, replace(part, values=again[None]))):
             logs, judged = _judged(release, here, problem.shapes_at(state, cells), used)
             means[place] += np.array(judged) / number
@@ -258,11 +258,14 @@ def noise_variances(data: Data) -> Floats:
 
 def _looked_at(data: Data, share: float) -> npt.NDArray[np.intp]:
     """Return places of observed cells: all of them, or a share, or so many that their releases are soon drawn anew."""
-    size = data.values.size
-    most = min(_CELLS, max(_LEAST, int(share * size)))
-    if size <= most:
+    size, rng = data.values.size, np.random.default_rng(data.values.size)
+    number = size if data.held_out is None else size - int(np.count_nonzero(data.held_out))
+    most = min(_CELLS, max(_LEAST, int(share * number)))
+    if number <= most:
         return np.flatnonzero(data.observed)
-    chosen = np.unique(np.random.default_rng(size).integers(0, size, most))
+    if 32 * number < size:  # so few that all their places take less memory than places of which some are observed
+        return np.flatnonzero(data.observed)[np.unique(rng.integers(0, number, most))]
+    chosen = np.unique(rng.integers(0, size, most * size // number))
     return chosen if data.held_out is None else chosen[~data.held_out.reshape(-1)[chosen]]
 
 
@@ -313,7 +316,7 @@ STATISTICS = {
     "total": lambda values, rates, variances: values.sum(),
     "zeros": lambda values, rates, variances: (values == 0).mean(),
     "max": lambda values, rates, variances: values.max(),
-    "dispersion": lambda values, rates, variances: ((values - rates) ** 2).sum() / variances.sum(),
+    "dispersion": lambda values, rates, variances: ((values - rates) ** 2).sum() / max(variances.sum(), 1e-100),
 }
 
 

@@ -142,17 +142,19 @@ class Posterior(inference.Posterior[Problem]):
         return [tables + [np.broadcast_to(point, (number, *point.shape)) for point in self._points()]]
 
     def far_apart(self, number: int) -> list[tuple[State, np.random.Generator]]:
-        """Return draws that are far apart, each with what a release is to be drawn anew with."""
+        """Return draws that are far apart, of one run after another, each with what to draw a release anew with."""
         if self.sampled:
             each = -(-number // len(self.with_draws))
             places = (np.arange(each) + 1) * self.n_draws // each - 1  # more than there are come more than once
             runs = [[draws[places] for draws in run.draws] for run in self.with_draws]
         else:
             runs = self.approximate_tables(number)
-        found: list[tuple[State, np.random.Generator]] = []
-        for tables, key in zip(runs, self.keys, strict=True):
-            rng = _groups.stream(key)
-            found += [([table[draw] for table in tables], rng) for draw in range(len(tables[0]))]
+        streams = [_groups.stream(key) for key in self.keys]
+        found = [
+            ([table[draw] for table in tables], rng)
+            for draw in range(len(runs[0][0]))
+            for tables, rng in zip(runs, streams, strict=True)
+        ]
         return found[:number]
 
     @property
