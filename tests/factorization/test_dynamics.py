@@ -28,7 +28,7 @@ from tests.factorization.chains import (
 
 from quincunx import _core
 from quincunx.distributions import TwoPiecePoisson, TwoSidedGeometric
-from quincunx.factorization import PoissonDynamics, PoissonFactorization
+from quincunx.factorization import Forecast, PoissonDynamics, PoissonFactorization
 from quincunx.factorization._command import factorize_command
 from quincunx.privacy import privatize
 
@@ -382,6 +382,25 @@ def test_labels_of_times_are_kept_and_components_aligned():
     assert tree["posterior"]["transitions"].dims[2:] == ("to_component", "component")
     assert tree["posterior"]["tau"].shape == (2, 50)
     assert tree["posterior_predictive"]["released"].shape == (2, 50, 12, 12)
+
+
+@short
+def test_dates_that_go_back_are_refused():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(season().values[:12], index=pandas.period_range("2001-01", periods=12, freq="M"))
+    model = PoissonDynamics(2, **HOW)
+    for table in (frame, frame.set_axis(frame.index.to_timestamp()), frame.set_axis(frame.index.year)):
+        fitted = model.fit(table, alpha=season().alpha)
+        assert fitted.forecast(1).mean.shape == (1, 12)
+    for table in (frame, frame.set_axis(frame.index.to_timestamp())):
+        with pytest.raises(ValueError, match=r"`released` must have its times in their order, got 2001-11.* after "):
+            model.fit(table[::-1], alpha=season().alpha)
+
+
+def test_a_forecast_has_draws_of_its_cells():
+    for shape in ((1, 4, 2, 1), (1, 4, 3), (1, 0, 1, 2)):
+        with pytest.raises(ValueError, match=r"`draws` must have shape \(n_chains, n_draws, \*\(1, 2\)\), got"):
+            Forecast(mean=np.zeros((1, 2)), draws=np.zeros(shape, dtype=int))
 
 
 @pytest.mark.parametrize(

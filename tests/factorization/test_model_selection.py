@@ -304,7 +304,7 @@ def test_the_simplest_number_is_within_one_standard_error_of_the_difference_to_t
         ({"n_components": 3}, "`n_components` must be a sequence of whole numbers, got int"),
         ({"n_components": "34"}, "`n_components` must be a sequence of whole numbers, got str"),
         ({"n_components": range(10**12)}, "an array of `n_components` needs"),
-        ({"model": "poisson"}, "`model` must be a model of quincunx.factorization or None, got str"),
+        ({"model": "poisson"}, "`model` must be a model of released counts or None, got str"),
         ({"model": PoissonFactorization(method="best")}, "`method` must be one of"),
         ({"folds": 1}, "`folds` must be at least 2, got 1"),
         ({"folds": 127}, "`folds` must be at most the number of cells that are not masked, 126, got 127"),

@@ -114,7 +114,7 @@ class CrossValidation:
     def simplest(self) -> Size:
         """The least number of components whose mean is within one standard error of the highest.
 
-        Where each mode has its number, the one whose core has the fewest entries.
+        Of tuples, the one of the least product: where each mode has its number, the fewest entries of the core.
 
         The rule of [1]_, with the standard error of the difference: the same cells judge all.
 
@@ -214,9 +214,9 @@ def cross_validate(
     released : Release, array_like, data frame, sparse array or networkx graph
         As in `fit` of the model.
     n_components : sequence of int, or of tuples of int
-        The numbers of components to try, each >= 1 and given once; tuples for a tensor with a dense core, all of them
-        then.
-    model : PoissonFactorization, PoissonTensorFactorization or PoissonBlockmodel, optional
+        The numbers of components to try, each >= 1 and given once; tuples for a tensor with a dense core or topics in
+        layers, all of them then.
+    model : PoissonFactorization, PoissonTensorFactorization, PoissonBlockmodel or PoissonDynamics, optional
         The model, with all other parameters; it is left as it is, and its `callback`, `progress` and `warm_start` are
         not used. By default a `PoissonFactorization` for a matrix, a `PoissonBlockmodel` for a networkx graph, a
         `PoissonTensorFactorization` for more axes, with Gibbs sampling. A network that is a matrix needs its model.
@@ -277,7 +277,7 @@ def cross_validate(
     if model is None:
         model = _default(released)
     if not isinstance(model, CountFactorization):
-        raise TypeError(f"`model` must be a model of quincunx.factorization or None, got {type(model).__name__}")
+        raise TypeError(f"`model` must be a model of released counts or None, got {type(model).__name__}")
     job = Job(model.threads if threads is None else threads, progress=progress, executor=executor)
     seed = _seed(model.random_state if random_state is None else random_state)
     fixed = {

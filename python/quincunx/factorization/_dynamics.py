@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -44,7 +45,9 @@ class Forecast:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mean", _check.reals(self.mean, "mean"))
-        object.__setattr__(self, "draws", _check.counts(self.draws, "draws"))
+        object.__setattr__(self, "draws", draws := _check.counts(self.draws, "draws"))
+        if draws.shape[2:] != self.mean.shape or not draws.size:
+            raise ValueError(f"`draws` must have shape (n_chains, n_draws, *{self.mean.shape}), got {draws.shape}")
 
     def quantile(self, probability: float = 0.5) -> Floats:
         """Return a quantile of the counts, cell by cell: by default the median, whose mean absolute error is the least.
@@ -155,6 +158,9 @@ class PoissonDynamics(InSample):
 
     Notes
     -----
+    Times are in the order of the rows, dates may not go back; in a long table numbers and dates are put in order, and
+    words stay as they first appear.
+
     There is no variational inference of this model: ``inference`` is ``"mcmc"``. Held-out cells are drawn with the
     counts, and may be whole times: `rates_` is then what the times before and after make of them (smoothing).
 
@@ -255,6 +261,12 @@ class PoissonDynamics(InSample):
         ]
 
     def _problem(self, data: Data) -> Problem:
+        times: Any = (data.axes[0].labels or ()) if data.axes else ()
+        kinds = {(type(time), getattr(time, "tzinfo", None) is None) for time in times}  # which can be compared
+        if len(kinds) == 1 and hasattr(times[0], "year"):
+            for before, time in itertools.pairwise(times):
+                if time < before:
+                    raise ValueError(f"`released` must have its times in their order, got {time} after {before}")
         # A sweep's draws take the square root of the counts: .07 s each at this bound, and no Ctrl-C is heard within.
         most = max((np.abs(counts.astype(np.float64)).sum() for counts in data.values), default=0.0)
         if most > 2.0**36:
@@ -285,7 +297,8 @@ class PoissonDynamics(InSample):
         """Return the posterior predictive law of the counts at times after the last.
 
         Given a draw of the posterior the expected embedding after s steps is ``transitions**s @ embedding[-1]``. Each
-        draw also gives one simulated path, with gamma steps and Poisson counts; it is the same at each call.
+        draw also gives one simulated path, with gamma steps and Poisson counts; it is the same at each call with
+        as many steps.
 
         Parameters
         ----------
