@@ -248,6 +248,15 @@ def test_pictures_of_a_fit(inference):
     pyplot.close("all")
 
 
+def test_names_with_dollars_are_no_mathematics():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    frame = pytest.importorskip("pandas").DataFrame(RELEASE.values[:, :2], columns=["US$ to C$", r"$\foo$"])
+    axes = PoissonFactorization(1, inference="vi", **HOW).fit(frame, alpha=RELEASE.alpha).plot_components()
+    assert {tick.get_text() for tick in axes[0].get_yticklabels()} == set(frame.columns)
+    axes[0].figure.canvas.draw()
+    pyplot.close("all")
+
+
 def test_arviz_summarizes_a_fit(arviz_stats):
     tree = PoissonFactorization(2, **HOW).fit(RELEASE).align().to_datatree()
     table = arviz_stats.summary(tree, var_names=["components"])

@@ -256,6 +256,9 @@ def test_masks_and_ratios_of_the_types_of_pandas_are_taken():
     data = model._posterior.problem.data
     assert data.held_out.tolist() == (np.arange(20).reshape(4, 5) > 15).tolist()
     assert data.alpha[1].tolist() == (np.arange(5, 10) / 40).tolist()
+    error = model.heldout_error(counts)
+    for table in (scipy.sparse.csr_array(counts.to_numpy(dtype=int)), counts.to_numpy(dtype=int)):
+        assert model.heldout_error(table) == error
     gaps = pd.DataFrame({"s": list("ab"), "r": list("ba"), "n": pd.array([True, None], dtype="boolean")})
     with pytest.raises(ValueError, match="`released` must hold finite numbers"):
         PoissonBlockmodel(1, **SHORT).fit(gaps)

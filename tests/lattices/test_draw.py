@@ -145,13 +145,14 @@ def test_a_graph_of_any_kind_is_drawn_with_its_labels(ax):
 
 
 def test_vertices_are_named_by_label_and_placed_where_the_user_says(ax):
-    graph = graphs.Graph(3, [(0, 1), (1, 2)], labels=["Ann", "Bea", "Cid"])
-    places = {"Ann": (0.0, 0.0), "Bea": (1.0, 0.0), "Cid": (1.0, 1.0)}
-    draw(graph, ax, positions=places, independent_set=["Ann", "Cid"], labels=True, matching=[("Cid", "Bea")])
+    graph = graphs.Graph(3, [(0, 1), (1, 2)], labels=["Ann", r"$\Bea$", "Cid"])
+    places = {"Ann": (0.0, 0.0), r"$\Bea$": (1.0, 0.0), "Cid": (1.0, 1.0)}
+    draw(graph, ax, positions=places, independent_set=["Ann", "Cid"], labels=True, matching=[("Cid", r"$\Bea$")])
+    ax.figure.canvas.draw()
     assert ax.collections[-1].get_offsets().tolist() == [list(place) for place in places.values()]
     filled = ax.collections[-1].get_facecolors()
     assert (filled == filled[0]).all(axis=1).tolist() == [True, False, True]
-    assert [text.get_text() for text in ax.texts] == ["Ann", "Bea", "Cid"]
+    assert [text.get_text() for text in ax.texts] == ["Ann", r"$\Bea$", "Cid"]
     with_pos = lattices.square(2, 2).to_networkx()
     other = draw(with_pos)
     assert other.collections[-1].get_offsets().tolist() == lattices.square(2, 2).positions.tolist()

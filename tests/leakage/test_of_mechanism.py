@@ -211,12 +211,13 @@ def test_channels_are_multiplied_and_nothing_else_is():
 
 
 def test_a_channel_shows_itself():
-    channel = Channel([[0.75, 0.25], [0.5, 0.5]], inputs=["Ann", "<Bob>"])
+    channel = Channel([[0.75, 0.25], [0.5, 0.5]], inputs=[r"$\Ann$", "<Bob>"], outputs=["a", r"$\b$"])
     html = channel._repr_html_()
-    assert "2: Ann, &lt;Bob&gt;" in html
+    assert r"2: $\Ann$, &lt;Bob&gt;" in html
     assert "min-capacity" in html
     ax = channel.plot()
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["Ann", "<Bob>"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == [r"$\Ann$", "<Bob>"]
+    ax.figure.canvas.draw()
     assert np.asarray(ax.images[0].get_array()).tolist() == channel.matrix.tolist()
     assert geometric_channel(40, 0.5).plot(ax) is ax
     with pytest.raises(TypeError, match="`ax` must be a matplotlib axes, got ndarray"):

@@ -37,7 +37,7 @@ def plot_components(tops: list[Top], ax: "SeveralAxes | None") -> list[Axes]:
     axes = _axes(ax, len(tops), (3.0, 0.6 + 0.22 * length), 4)
     for k, (axis, top) in enumerate(zip(axes, tops, strict=True)):
         axis.barh(range(len(top)), [share for _, share in top], color=f"C{k % 10}")
-        axis.set_yticks(range(len(top)), [str(label) for label, _ in top])
+        axis.set_yticks(range(len(top)), [str(label) for label, _ in top], parse_math=False)
         axis.invert_yaxis()
         axis.set_title(f"component {k}")
         axis.set_xlabel("share")

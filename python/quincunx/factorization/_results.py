@@ -218,7 +218,7 @@ class Results(PosteriorEstimator):
             chosen = chosen & ~own
         if chosen is None or not chosen.any():
             raise ValueError("`mask` must be True for a cell at least, got none")
-        truth = _check.reals(counts, "counts")
+        truth = _check.reals(_tables.array(counts, "counts"), "counts")
         if truth.shape != shape:
             raise ValueError(f"`counts` must have shape {shape}, got {truth.shape}")
         return truth, chosen

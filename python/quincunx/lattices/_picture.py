@@ -96,7 +96,8 @@ def draw(
     if labels:
         names = lattice.graph.labels
         for vertex, place in enumerate(lattice.positions.tolist()):
-            ax.annotate(str(names[vertex]), place, xytext=(3, 3), textcoords="offset points", fontsize=7)
+            how: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7, "parse_math": False}
+            ax.annotate(str(names[vertex]), place, xytext=(3, 3), **how)
     ax.autoscale_view()
     ax.set_aspect("equal")
     ax.set_axis_off()

@@ -343,10 +343,11 @@ class Channel(Measures, Levels):
         ax = _optional.axes(ax)
         image = ax.imshow(self.matrix, vmin=0, cmap=cmap, aspect="auto")
         if self.n_inputs <= MOST_NAMES:
-            ax.set_yticks(range(self.n_inputs), [str(name) for name in self.inputs])
+            ax.set_yticks(range(self.n_inputs), [str(name) for name in self.inputs], parse_math=False)
         if self.n_outputs <= MOST_NAMES:
-            turned = 90 if max(len(str(name)) for name in self.outputs) > 3 else 0
-            ax.set_xticks(range(self.n_outputs), [str(name) for name in self.outputs], rotation=turned)
+            names = [str(name) for name in self.outputs]
+            turned = 90 if max(len(name) for name in names) > 3 else 0
+            ax.set_xticks(range(self.n_outputs), names, rotation=turned, parse_math=False)
         ax.set_xlabel("output")
         ax.set_ylabel("input")
         ax.figure.colorbar(image, ax=ax, label="probability")

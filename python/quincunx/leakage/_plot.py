@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -67,6 +67,7 @@ def plot_symmetrization(
     columns = order if square else np.arange(symmetrization.channel.n_outputs)
     ends = np.cumsum(np.bincount(orbits))[:-1] - 0.5
     largest = float(symmetrization.original.matrix.max())
+    small: dict[str, Any] = {"fontsize": 8, "parse_math": False}
     for axis, channel, title in zip(
         axes, (symmetrization.original, symmetrization.channel), ("before", "after"), strict=True
     ):
@@ -76,9 +77,9 @@ def plot_symmetrization(
             if square:
                 axis.axvline(end, color="white", linewidth=1.2)
         if len(order) <= MOST_NAMES:
-            axis.set_yticks(range(len(order)), [str(channel.inputs[x]) for x in order], fontsize=8)
+            axis.set_yticks(range(len(order)), [str(channel.inputs[x]) for x in order], **small)
             if square:
-                axis.set_xticks(range(len(order)), [str(channel.outputs[x]) for x in order], fontsize=8)
+                axis.set_xticks(range(len(order)), [str(channel.outputs[x]) for x in order], **small)
         axis.set_title(title)
         axis.set_xlabel("output")
     axes[0].set_ylabel("input, by orbits")
