@@ -201,6 +201,20 @@ def test_tables_of_cells_with_other_labels_are_refused(name):
             model.fit(released, **{name: table[list("edcba")]})
 
 
+def test_ratios_with_labels_have_all_axes():
+    counts = pd.DataFrame(np.arange(9).reshape(3, 3), columns=list("abc"))
+    model = PoissonFactorization(2, **SHORT)
+    ratios = np.array([0.1, 0.2, 0.3])
+    assert model.fit(counts, alpha=ratios)._posterior.problem.data.alpha[2].tolist() == ratios.tolist()
+    square = xr.DataArray(counts, dims=("row", "column"))
+    for released, alpha in (
+        (counts, pd.Series(ratios, index=list("cba"))),
+        (square, xr.DataArray(ratios, dims="row")),  # which would go along the columns
+    ):
+        with pytest.raises(ValueError, match="`alpha` must have the 2 axes of `released` where both have labels"):
+            model.fit(released, alpha=alpha)
+
+
 def of_pandas(library, frame):
     """Return a table of another library."""
     pytest.importorskip("dask.dataframe" if library == "dask" else library)

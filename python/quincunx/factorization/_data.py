@@ -133,6 +133,8 @@ def refuse_other_labels(own: Axes, axes: Axes, name: str, of: str = "`released`"
 
     Axes of the same names in another order are refused, too, and numbers in another order than those of no labels.
     """
+    if own and axes and len(own) != len(axes):  # which of them, an array that is broadcast does not say
+        raise ValueError(f"`{name}` must have the {len(axes)} axes of {of} where both have labels, got {len(own)}")
     names, others = ([axis.name for axis in some] for some in (own, axes))
     if names != others and None not in names and set(names) == set(others):
         raise ValueError(f"`{name}` must have the axes of {of}, in their order: they are {names}, not {others}")

@@ -189,7 +189,7 @@ class Topics(RowTransformer):
         else:
             if noisy:
                 raise ValueError("`proportions` must be None with a release, whose counts are not known")
-            refuse_other_labels(_tables.axes(proportions)[:1], data.axes, "proportions", "`counts`")
+            refuse_other_labels(_tables.axes(proportions)[:1], data.axes[:1], "proportions", "`counts`")
             shares = _check.reals_where(proportions, "proportions", "at least 0", lambda x: x >= 0)
             if shares.shape != (expected := (len(data.values), len(components))):
                 raise ValueError(f"`proportions` must have shape {expected}, got {shares.shape}")
