@@ -215,6 +215,19 @@ def test_ratios_with_labels_have_all_axes():
             model.fit(released, alpha=alpha)
 
 
+def test_priors_with_labels_have_those_of_their_axis_and_are_saved():
+    counts = pd.DataFrame(np.arange(15).reshape(5, 3), columns=list("abc"))
+    words = pd.Series([0.1, 0.2, 0.3], index=list("abc"))
+    for name, value in (("prior_shape", (0.1, words)), ("topic_concentration", words)):
+        model = PoissonFactorization(2, topics="gamma" if name == "prior_shape" else "dirichlet", **SHORT)
+        fitted = reread(model.set_params(**{name: value}).fit(counts))
+        kept = getattr(fitted, name)
+        assert (kept[1] if isinstance(kept, tuple) else kept).tolist() == words.tolist()
+        assert fitted.set_params(warm_start=True).fit(counts).n_iter_ == 50
+        with pytest.raises(ValueError, match=f"`{name}` must have the labels of `released`, in their order"):
+            model.fit(counts[list("cba")])
+
+
 def of_pandas(library, frame):
     """Return a table of another library."""
     pytest.importorskip("dask.dataframe" if library == "dask" else library)

@@ -71,7 +71,7 @@ def run_from(facts: Facts, prefix: str, arrays: Mapping[str, Array]) -> Run:
 
 
 def encode(value: Json | Array, name: str, arrays: Arrays) -> Json:
-    """Return a value as JSON can hold it, arrays put aside; None where it cannot."""
+    """Return a value as JSON can hold it, arrays and what is like one put aside; None where it cannot."""
     if isinstance(value, (np.ndarray, np.generic)) and np.ndim(value) == 0:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -80,11 +80,13 @@ def encode(value: Json | Array, name: str, arrays: Arrays) -> Json:
         return value
     if isinstance(value, Fraction):
         return {"fraction": str(value)}
-    if isinstance(value, np.ndarray):
-        key = f"value_{name}"
-        arrays[key] = value
-        return {"array": key}
-    if isinstance(value, (list, tuple)):
+    if hasattr(value, "__array__"):  # of pandas and xarray, too, without their labels
+        array = np.asarray(value)
+        if array.dtype != object:
+            arrays[f"value_{name}"] = array
+            return {"array": f"value_{name}"}
+        value = array.tolist()  # words
+    if isinstance(value, (list, tuple, range)):
         entries = [encode(entry, f"{name}_{i}", arrays) for i, entry in enumerate(value)]
         return {"tuple": entries} if isinstance(value, tuple) else entries
     return None

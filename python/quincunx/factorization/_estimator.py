@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import warnings
@@ -371,10 +372,20 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         """Return what the parameters make of data."""
         layout = self._layout(data.shape)
         priors = self._priors(layout)
+        self._refuse_other_priors(data)
         dispersion = None
         if self.likelihood == "negative_binomial":
             dispersion = Dispersion.of(self.dispersion, layout, data)
         return Problem(data, layout, priors, self.inference, self._core_method(), dispersion, self.hyperpriors)
+
+    def _refuse_other_priors(self, data: Data) -> None:
+        """Refuse priors that have the labels of an axis in another order."""
+        for name in ("prior_shape", "prior_rate", "topic_concentration"):
+            value = getattr(self, name, None)
+            entries = value if isinstance(value, (list, tuple)) else [value]
+            for axis, own in itertools.product(itertools.chain(*map(_tables.axes, entries)), data.axes):
+                if set(axis.labels or ()) == set(own.labels or ()):
+                    refuse_other_labels((axis,), (own,), name)
 
     def _fit_to(
         self,
