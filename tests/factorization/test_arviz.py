@@ -248,6 +248,17 @@ def test_pictures_of_a_fit(inference):
     pyplot.close("all")
 
 
+def test_switches_are_true_or_false():
+    model = PoissonFactorization(2, **HOW).fit(RELEASE)
+    for call, name in (
+        (model.to_datatree, "log_likelihood"),
+        (model.to_datatree, "posterior_predictive"),
+        (model.align, "each_draw"),
+    ):
+        with pytest.raises(TypeError, match=f"`{name}` must be True or False, got 'no'"):
+            call(**{name: "no"})
+
+
 def test_names_with_dollars_are_no_mathematics():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     frame = pytest.importorskip("pandas").DataFrame(RELEASE.values[:, :2], columns=["US$ to C$", r"$\foo$"])

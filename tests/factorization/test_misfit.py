@@ -372,6 +372,8 @@ def test_a_predictive_check_refuses_what_it_cannot_do():
         model.check_predictive(["mean"])
     with pytest.raises(TypeError, match="`statistics` must be a sequence of names, got 'total'"):
         model.check_predictive("total")
+    with pytest.raises(TypeError, match="`statistics` must be a sequence of names, got None"):
+        model.check_predictive(None)
     with pytest.raises(ValueError, match="`n_draws` must be at least 1, got 0"):
         model.check_predictive(n_draws=0)
     model.fit(RELEASED, alpha=ALPHA, mask=np.ones(RELEASED.shape, bool))

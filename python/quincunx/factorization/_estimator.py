@@ -291,7 +291,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         checkpoint : path, optional
             Where the fit keeps its chains. Called again with the same path, data and parameters after a stop, even by
             ``kill -9``, it goes on from there and gives the same draws, bit for bit; with ``random_state=None``, those
-            of the stream that was begun. The file is removed at the end.
+            of the stream that was begun. The file is removed at the end. An array of Dask, with a `client`, is known by
+            its name, which may be the path that it is read from: what is there must not change.
         checkpoint_interval : float, default=60
             Seconds between two checkpoints, and more where writing would take over a twentieth of the time. With an
             `executor` tasks end as often and go on in new ones.

@@ -110,7 +110,7 @@ class Results(PosteriorEstimator):
            discrepancies, Statistica Sinica 6.
         """
         posterior = self._fitted()
-        if isinstance(statistics, str):
+        if isinstance(statistics, str) or not hasattr(statistics, "__iter__"):
             raise TypeError(f"`statistics` must be a sequence of names, got {statistics!r}")
         if not (names := [_check.one_of(name, "statistics", STATISTICS) for name in statistics]):
             raise ValueError("`statistics` must have a name at least, got none")
@@ -260,8 +260,8 @@ class Results(PosteriorEstimator):
         posterior = self._fitted()
         return posterior.to_datatree(
             _check.whole(n_draws, "n_draws", minimum=1),
-            pointwise=bool(log_likelihood),
-            predictive=bool(posterior_predictive),
+            pointwise=_check.flag(log_likelihood, "log_likelihood"),
+            predictive=_check.flag(posterior_predictive, "posterior_predictive"),
             threads=self.threads,
         )
 
@@ -291,7 +291,7 @@ class Results(PosteriorEstimator):
         posterior = self._fitted()
         if not posterior.sampled:
             raise ValueError("`align` is for chains, and variational inference has none")
-        posterior.align(bool(each_draw))
+        posterior.align(_check.flag(each_draw, "each_draw"))
         self._set_fitted(posterior)
         return self
 
