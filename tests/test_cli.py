@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shlex
 import shutil
 import signal
@@ -571,6 +572,23 @@ def test_completion_knows_every_verb_and_option(run, shell):
     assert (status, err) == (0, "")
     for word in ("hard-core", "privatize", "bayesnet", "free cylinder torus", "kagome", "warmup", "no-header"):
         assert word in script
+
+
+def test_zsh_can_read_its_script(run):
+    """It takes a length that begins with a letter for a modifier, and has `path` and `options` of its own."""
+    script = run("completion", "zsh")[1]
+    assert not re.search(r"\$\{\w+\[@\]:\d+:[A-Za-z]", script)
+    assert not re.search(r"\b(path|options)=", script)
+    assert "(( $+functions[compdef] )) || { autoload -U compinit && compinit }" in script
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="there is no zsh here")
+def test_zsh_completes_a_line(run):
+    ask = "COMP_WORDS=(quincunx job s); COMP_CWORD=2; compgen -F _quincunx -- s"
+    program = f"compdef() {{ }}\n{run('completion', 'zsh')[1]}{ask}"
+    done = subprocess.run(["zsh", "-fc", program], capture_output=True, text=True, timeout=60, check=True)
+    assert {"start", "status", "stop"} <= set(done.stdout.split())
+    assert done.stderr == ""
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")

@@ -6,6 +6,12 @@ from typing import NamedTuple
 
 SHELLS = ("bash", "zsh", "fish")
 
+#: What zsh needs to read a script for bash.
+_ZSH = """#compdef quincunx
+(( $+functions[compdef] )) || { autoload -U compinit && compinit }
+autoload -U +X bashcompinit && bashcompinit
+"""
+
 
 class Verb(NamedTuple):
     """A verb with the words that lead to it, and what may come behind it."""
@@ -45,7 +51,7 @@ def script(shell: str, verbs: list[Verb]) -> str:
     if shell == "fish":
         return _fish(verbs)
     bash = _bash(verbs)
-    return f"#compdef quincunx\nautoload -U +X bashcompinit && bashcompinit\n{bash}" if shell == "zsh" else bash
+    return f"{_ZSH}{bash}" if shell == "zsh" else bash
 
 
 def _bash(verbs: list[Verb]) -> str:
@@ -58,25 +64,26 @@ def _bash(verbs: list[Verb]) -> str:
                 found = f'COMPREPLY=($(compgen -W "{" ".join(choices)}" -- "$cur"))' if choices else "COMPREPLY=()"
                 values.append(f'    "{path}:{option}") {found}; return ;;')
         names = " ".join([*verb.verbs, *verb.positional])
-        words.append(f'    "{path}") options="{" ".join(verb.options)}"; names="{names}" ;;')
+        words.append(f'    "{path}") flags="{" ".join(verb.options)}"; names="{names}" ;;')
     return "\n".join(
         [
             "# Completion of quincunx; files where nothing else fits.",
             "_quincunx() {",
-            '  local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" path="" word try options names',
-            '  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do',
-            '    try="${path:+$path }$word"',
+            '  local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" verb="" word try flags names',
+            # zsh, where `path` and `options` are names of its own, takes a length for a modifier that is not in $(()).
+            '  for word in "${COMP_WORDS[@]:1:$((COMP_CWORD-1))}"; do',
+            '    try="${verb:+$verb }$word"',
             '    case "$try" in',
-            f'      {" | ".join(steps)}) path="$try" ;;',
+            f'      {" | ".join(steps)}) verb="$try" ;;',
             "    esac",
             "  done",
-            '  case "$path:$prev" in',
+            '  case "$verb:$prev" in',
             *values,
             "  esac",
-            '  case "$path" in',
+            '  case "$verb" in',
             *words,
             "  esac",
-            '  if [[ "$cur" == -* ]]; then COMPREPLY=($(compgen -W "$options" -- "$cur"))',
+            '  if [[ "$cur" == -* ]]; then COMPREPLY=($(compgen -W "$flags" -- "$cur"))',
             '  else COMPREPLY=($(compgen -W "$names" -- "$cur")); fi',
             "}",
             "complete -o default -F _quincunx quincunx",
