@@ -278,15 +278,22 @@ def test_a_number_of_any_type_is_that_number(mode):
     ]
     assert [hard_core(lattice, number, mode=mode) for number in halves] == [half] * len(halves)
     assert hard_core(lattice, np.int64(2), mode=mode) == hard_core(lattice, 2, mode=mode)
+    with pytest.raises(TypeError, match="`activity` must be an int, a Fraction or a float, got mpf"):
+        hard_core(lattice, mpmath.mpf(1) / 3, mode=mode)  # of more digits than a double
     tenth = hard_core(lattice, Decimal("0.1"), mode="float")
     assert within(tenth, hard_core(lattice, Fraction(1, 10)))
+
+
+def test_an_activity_of_no_vertex_is_refused():
+    with pytest.raises(ValueError, match="`activity` must be of vertices by their labels, got one of 30"):
+        hard_core(lattices.square(5, 6), {30: 2})
 
 
 def test_a_fraction_is_not_rounded_to_a_double_first():
     # Rounded to a double first, a third would be off by more than the error that is told.
     isolated = (400, [])
-    for activity in (Fraction(1, 3), "1/3", 2**53 + 1, Fraction(1, 10)):
-        exact = (1 + Fraction(activity)) ** 400
+    for activity in (Fraction(1, 3), "1/3", 2**53 + 1, Fraction(1, 10), np.array(2**53 + 1)):
+        exact = (1 + Fraction(int(activity) if isinstance(activity, np.ndarray) else activity)) ** 400
         log, error = hard_core(isolated, activity, mode="log")
         with mpmath.workdps(60):
             assert abs(log - mpmath.log(exact.numerator) + mpmath.log(exact.denominator)) <= error

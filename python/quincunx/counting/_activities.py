@@ -1,9 +1,7 @@
 """Activities: one for all vertices, or one for each."""
 
 from collections.abc import Mapping
-from decimal import Decimal
 from fractions import Fraction
-from numbers import Rational
 from typing import TypeAlias, TypeGuard
 
 import numpy as np
@@ -30,7 +28,9 @@ def two_doubles(activity: object) -> tuple[float, float, int, bool]:
 
     Of what has more digits than a double, a part of at most 2**-105 is missed; all else is the double it converts to.
     """
-    if not isinstance(activity, (str, Rational, Decimal, np.integer, np.longdouble)):
+    if isinstance(activity, np.ndarray):
+        activity = activity[()]
+    if isinstance(activity, (float, np.float16, np.float32)):
         return _check.real(activity, "activity"), 0.0, 0, True
     number = _check.rational(activity, "activity")
     _check.real(number, "activity")
@@ -48,6 +48,8 @@ def activities_of(graph: Graph, activity: object, *, negative: bool = True, hint
     if isinstance(activity, Mapping):
         found = [Fraction(1)] * n
         for label, value in activity.items():
+            if label not in graph:
+                raise ValueError(f"`activity` must be of vertices by their labels, got one of {label!r}")
             found[graph.index(label)] = _check.rational(value, "activity")
     elif is_many(activity):
         if len(activity) != n:
