@@ -64,6 +64,8 @@ def test_dimacs_files_that_list_edges_in_both_directions_have_double_edges():
         (["p cnf 2 1"], "expected a line 'p edge n m'"),
         (["p edge 3 3", "e 1 2"], "expected 3 edges as the line 'p' says, got 1"),
         (["c nothing"], "expected a line 'p edge n m', got none"),
+        (["p edge 4294967296 0"], "line 1: expected at most 4294967295 vertices"),
+        (["p edge 2 1", "e 1 " + "9" * 5000], "line 2: expected whole numbers, got 'e 1 999"),
     ],
 )
 def test_what_is_not_dimacs_is_refused_with_its_place(lines, message):
@@ -99,11 +101,18 @@ def test_graphs_of_geng_are_counted():
     assert [g.num_edges for g in found] == [0, 1, 2, 3, 2, 3, 3, 4, 4, 5, 6]
 
 
-def test_what_is_not_graph6_is_refused_with_its_place():
-    for wrong in ("D", "\x01", "Dhcxx"):
+def test_what_is_not_graph6_is_refused_with_its_place(tmp_path):
+    # A directed graph of 18 vertices, a graph as a difference, and letters beyond the 64: not empty graphs.
+    for wrong in ("D", "\x01", "Dhcxx", "&Q" + "?" * 54, ";Bw", "::", ":A\x7f"):
         with pytest.raises(ValueError, match="line, line 2: not in graph6 or sparse6"):
             read_graph6(["Bw", wrong])
+    with pytest.raises(MemoryError, match=f"line, line 2: a graph of {2**36 - 1} vertices needs"):
+        read_graph6(["Bw", ":" + "~" * 8])
+    file = tmp_path / "latin.txt"
+    file.write_bytes(b"c caf\xe9\n")
     for read in (read_graph6, read_dimacs):
+        with pytest.raises(ValueError, match=r"latin\.txt, after line 0: not text in UTF-8"):
+            read(file)
         for wrong in (3, b"Bw", [3]):
             with pytest.raises(TypeError, match="`file` must"):
                 read(wrong)

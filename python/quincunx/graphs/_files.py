@@ -53,14 +53,15 @@ def read_dimacs(file: str | os.PathLike[str] | Iterable[str]) -> Graph:
     """
     n = said = -1
     ends: list[int] = []
-    with lines_of(file, "utf-8") as (name, lines):
+    with lines_of(file) as (name, lines):
         for number, line in enumerate(lines, 1):
             place, words = f"{name}, line {number}", line.split()
             if not words or words[0] in ("c", "n", "d", "v", "x") or (line[0] == "c" and n < 0):
                 continue
             if words[0] == "p" and n < 0 and len(words) == 4 and words[1] in ("edge", "edges", "col"):
                 n, said = _whole(words[2:], place, line)
-                _check.whole(n, "n", maximum=MOST_VERTICES)
+                if n > MOST_VERTICES:
+                    raise ValueError(f"{place}: expected at most {MOST_VERTICES} vertices, got {line.strip()!r}")
             elif words[0] == "e" and n >= 0 and len(words) == 3:
                 pair = _whole(words[1:], place, line)
                 if not all(1 <= end <= n for end in pair):
@@ -78,8 +79,8 @@ def read_dimacs(file: str | os.PathLike[str] | Iterable[str]) -> Graph:
 
 
 def _whole(words: list[str], place: str, line: str) -> tuple[int, int]:
-    if not all(word.isascii() and word.isdigit() for word in words):
-        raise ValueError(f"{place}: expected whole numbers, got {line.strip()!r}")
+    if not all(word.isascii() and word.isdigit() and len(word) < 20 for word in words):
+        raise ValueError(f"{place}: expected whole numbers, got {line.strip()!r:.80}")
     return int(words[0]), int(words[1])
 
 
@@ -106,6 +107,8 @@ def read_graph6(file: str | os.PathLike[str] | Iterable[str]) -> list[Graph]:
         If `file` is neither a path nor an iterable of str.
     ValueError
         If a line is not of this form. The message has the file and the number of the line.
+    TooLargeError
+        If a graph has more vertices than there is memory for.
 
     References
     ----------
@@ -119,13 +122,19 @@ def read_graph6(file: str | os.PathLike[str] | Iterable[str]) -> list[Graph]:
     """
     networkx = require("networkx", "graph")
     found = []
-    with lines_of(file, "utf-8") as (name, lines):
+    with lines_of(file) as (name, lines):
         for number, line in enumerate(lines, 1):
             text = line.strip().removeprefix(">>graph6<<").removeprefix(">>sparse6<<")
             if not text:
                 continue
             read = networkx.from_sparse6_bytes if text[0] == ":" else networkx.from_graph6_bytes
+            codes = [ord(letter) - 63 for letter in text.removeprefix(":")]
             try:
+                # networkx takes '&' of directed graphs and ';' of differences for the size of an empty graph.
+                if not all(0 <= code < 64 for code in codes):
+                    raise ValueError("each letter must be one of '?' to '~'")
+                n = networkx.readwrite.graph6.data_to_n(codes)[0]
+                _check.room(500 * n, f"{name}, line {number}: a graph of {n} vertices")
                 graph = read(text.encode("ascii"))
             except (ValueError, IndexError, networkx.NetworkXException) as error:
                 raise ValueError(f"{name}, line {number}: not in graph6 or sparse6 ({error})") from None

@@ -20,20 +20,26 @@ _HOLDS_QUOTES = re.compile(r'(?!\0$).*["\0]')
 
 
 @contextlib.contextmanager
-def lines_of(file: str | os.PathLike[str] | Iterable[str], encoding: str) -> Iterator[tuple[str, Iterator[str]]]:
-    """Give the name and the lines of a file, or of lines that are there; TypeError if they are something else."""
+def lines_of(file: str | os.PathLike[str] | Iterable[str]) -> Iterator[tuple[str, Iterator[str]]]:
+    """Give the name and the lines of a file, or of lines that are there; raise if they are something else."""
 
-    def checked(lines: Iterable[object]) -> Iterator[str]:
-        for line in lines:
-            if not isinstance(line, str):
-                raise TypeError(f"`file` must give lines of text, got {type(line).__name__}")
-            yield line
+    def checked(name: str, lines: Iterable[object]) -> Iterator[str]:
+        number = 0
+        try:
+            for number, line in enumerate(lines, 1):
+                if not isinstance(line, str):
+                    raise TypeError(f"`file` must give lines of text, got {type(line).__name__} as line {number}")
+                yield line
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{name}, after line {number}: not text in UTF-8 ({error.reason})") from None
 
     if isinstance(file, (str, os.PathLike)):
-        with open(file, encoding=encoding) as opened:
-            yield os.fspath(file), checked(opened)
+        name = os.fspath(file)
+        with open(file, encoding="utf-8-sig") as opened:
+            yield name, checked(name, opened)
     elif isinstance(file, Iterable) and not isinstance(file, (bytes, bytearray)):
-        yield str(getattr(file, "name", "line")), checked(file)
+        name = str(getattr(file, "name", "line"))
+        yield name, checked(name, file)
     else:
         raise TypeError(f"`file` must be a path or an iterable of lines, got {type(file).__name__}")
 
@@ -107,24 +113,20 @@ def read_edges(
     ends: list[int] = []
     first: list[str] | None = None
     apart = True  # the labels of the first line are on no other
-    number = 0
-    with lines_of(file, "utf-8-sig") as (name, texts):
-        try:
-            for number, line in enumerate(texts, 1):
-                labels = lines.labels(line, f"{name}, line {number}")
-                if not labels:
+    with lines_of(file) as (name, texts):
+        for number, line in enumerate(texts, 1):
+            labels = lines.labels(line, f"{name}, line {number}")
+            if not labels:
+                continue
+            if first is None:
+                first, place = labels, f"{name}, line {number}"
+                if header:
                     continue
-                if first is None:
-                    first, place = labels, f"{name}, line {number}"
-                    if header:
-                        continue
-                elif apart:
-                    apart = not any(label in first for label in labels)
-                numbers = [vertices.setdefault(label, len(vertices)) for label in labels]
-                if len(numbers) == 2:
-                    ends += numbers
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{name}, after line {number}: not text in UTF-8 ({error.reason})") from None
+            elif apart:
+                apart = not any(label in first for label in labels)
+            numbers = [vertices.setdefault(label, len(vertices)) for label in labels]
+            if len(numbers) == 2:
+                ends += numbers
     if header is None and first is not None and len(set(first)) == 2 and apart and not any(map(_is_integer, first)):
         raise ValueError(
             f"{place}: {first[0]!r} and {first[1]!r} occur on no other line and may be the names of columns: "
