@@ -178,6 +178,7 @@ def test_entries_that_contradict_each_other_are_refused():
 
 
 def test_entries_of_one_place_are_added_up_and_the_matrix_stays():
+    assert counting.count_matchings(scipy.sparse.csr_array((3, 3)), weight="weight") == 1
     twice = scipy.sparse.coo_array(([1, 1, 1, 1], ([0, 0, 1, 1], [1, 1, 0, 0])), shape=(2, 2))
     rows = scipy.sparse.csr_array((np.ones(4, dtype=int), [1, 1, 0, 0], [0, 2, 4]), shape=(2, 2))
     for matrix in (twice, rows, rows.T, scipy.sparse.csr_matrix(rows)):

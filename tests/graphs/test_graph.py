@@ -110,6 +110,15 @@ def test_the_empty_graph_exists():
     assert Graph.from_networkx(empty.to_networkx()) == empty
 
 
+def test_masked_cells_are_refused():
+    table = np.ma.array([[0, 1], [1, 0]], mask=[[0, 1], [1, 0]])
+    for read in (Graph.from_relation, lambda table: as_graph(table, "relation")):
+        with pytest.raises(ValueError, match="`relation` must have no masked cells, got 2 of them"):
+            read(table)
+    with pytest.raises(ValueError, match="`vertices` must have no masked cells, got 1 of them"):
+        Graph(2, [(0, 1)]).subgraph(np.ma.array([True, True], mask=[0, 1]))
+
+
 @FIXED
 @given(multigraphs())
 def test_degrees_and_neighbors_agree_with_networkx(parts):
@@ -340,6 +349,13 @@ def test_tables_of_edges_and_dense_matrices_convert():
         Graph.from_pandas(frame)
     with pytest.raises(ValueError, match=r"both ends of each edge, got \('a', nan\) in row 1"):
         Graph.from_pandas(pandas.DataFrame({"source": ["a", "a"], "target": ["b", float("nan")]}))
+    for missing in (None, float("nan"), pandas.NaT, pandas.NA):
+        with pytest.raises(ValueError, match=r"`frame` must name both ends of each edge, got .* in row 1"):
+            Graph.from_pandas(pandas.DataFrame({"source": ["a", missing], "target": ["b", "c"]}, dtype=object))
+    with pytest.raises(TypeError, match="`frame` must hold hashable ends, got list in row 0"):
+        Graph.from_pandas(pandas.DataFrame({"source": [["a"]], "target": ["b"]}))
+    with pytest.raises(ValueError, match="`source` must be one column of the table, got 'source', which is several"):
+        Graph.from_pandas(pandas.DataFrame([["a", "b", "c"]], columns=["source", "target", "source"]))
     with pytest.raises(TypeError, match=r"`frame` must be a pandas\.DataFrame, got dict"):
         Graph.from_pandas({"source": [], "target": []})
 

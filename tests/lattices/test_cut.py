@@ -160,6 +160,11 @@ def test_the_expected_number_of_independent_sets_is_the_known_polynomial(m, n, p
         assert mean == sum(coefficient * u**k for k, coefficient in enumerate(polynomial))
 
 
+def test_masked_diagonals_are_refused():
+    with pytest.raises(ValueError, match="`diagonals` must have no masked cells, got 1 of them"):
+        triangulated_grid(1, 2, diagonals=np.ma.array([[0, 1]], mask=[[0, 1]]))
+
+
 def test_drawing_diagonals_depends_on_the_seed_alone():
     first = triangulated_grid(20, 30, 0.5, rng=7)
     assert first == triangulated_grid(20, 30, 0.5, rng=7)

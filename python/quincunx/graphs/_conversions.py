@@ -208,9 +208,9 @@ class Conversions(EdgeList):
         Raises
         ------
         TypeError
-            If `frame` is not a DataFrame.
+            If `frame` is not a DataFrame, or an end is not hashable.
         ValueError
-            If a column is missing, or an end is missing (NaN).
+            If a column is missing or several, or an end is missing (NaN).
 
         Examples
         --------

@@ -307,6 +307,7 @@ class Graph(Conversions):
             if is_mask and not self._has_truth_values():
                 vertices = np.array(vertices, dtype=np.bool_)
         if isinstance(vertices, np.ndarray) and vertices.dtype == np.bool_:
+            _check.refuse_masked(vertices, "vertices")
             if vertices.shape != (self._num_vertices,):
                 raise ValueError(f"`vertices` must have shape ({self._num_vertices},), got {vertices.shape}")
             return vertices

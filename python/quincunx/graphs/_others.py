@@ -115,12 +115,16 @@ def parts_of_frame(frame: pandas.DataFrame, source: Hashable, target: Hashable) 
     for name, column in (("source", source), ("target", target)):
         if column not in columns:
             raise ValueError(f"`{name}` must be a column of the table, got {column!r}; it has {list(columns)}")
+        if list(columns).count(column) > 1:
+            raise ValueError(f"`{name}` must be one column of the table, got {column!r}, which is several")
     ends = list(zip(frame[source].to_list(), frame[target].to_list(), strict=True))
     numbers: dict[Hashable, int] = {}
     edges = np.empty((len(ends), 2), dtype=np.int64)
     for row, pair in enumerate(ends):
         for side, end in enumerate(pair):
-            if end is None or end != end:
+            if not isinstance(end, Hashable):
+                raise TypeError(f"`frame` must hold hashable ends, got {type(end).__name__} in row {row}")
+            if end is None or type(end).__name__ == "NAType" or end != end:
                 raise ValueError(f"`frame` must name both ends of each edge, got {pair!r} in row {row}")
             edges[row, side] = numbers.setdefault(end, len(numbers))
     return len(numbers), edges, list(numbers)
@@ -129,6 +133,7 @@ def parts_of_frame(frame: pandas.DataFrame, source: Hashable, target: Hashable) 
 def parts_of_table(matrix: npt.ArrayLike, name: str) -> Parts:
     """Return the parts of a symmetric table of zeros and ones."""
     _check.fits(matrix, name)
+    _check.refuse_masked(matrix, name)
     try:
         table = np.asarray(matrix)
     except ValueError:

@@ -87,7 +87,7 @@ def weights_of(graph: object, weight: object, *, negative: bool = False) -> list
         elif is_sparse(graph):
             if weight != "weight":
                 raise ValueError(f"`weight` must be 'weight', None or numbers for a sparse matrix, got {weight!r}")
-            values = _entries(graph, found)
+            values = _entries(graph, found) if found.num_edges else []  # SciPy gives no array of no entries
         else:
             raise TypeError(
                 "`weight` must be a number for each edge unless `graph` is another library's or a sparse matrix, "

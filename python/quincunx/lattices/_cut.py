@@ -294,8 +294,7 @@ def triangulated_grid(
 
 
 def _chosen(diagonals: npt.ArrayLike, shape: tuple[int, int]) -> npt.NDArray[np.bool_]:
-    _check.fits(diagonals, "diagonals")
-    array = np.asarray(diagonals)
+    array = _check.unmasked(diagonals, "diagonals")
     if array.dtype != np.bool_:
         array = _check.counts(array, "diagonals")
         if (array > 1).any():
