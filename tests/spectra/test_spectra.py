@@ -145,6 +145,26 @@ def test_resistances_agree_with_each_other(data):
     assert sum(resistance_distance(graph, u, v, exact=True) for u, v in edges if u != v) == n - 1
 
 
+@pytest.mark.parametrize("far", [499, 2**20 - 1])
+@pytest.mark.parametrize("way", ["twist", "bond on a torus", "bond on a cylinder"])
+def test_circulant_graphs_lose_no_digits(way, far):
+    """Vertices on a ring joined to the next and to one that is far away: a multiple of an angle by its turns."""
+    n = 1000
+    if way == "twist":
+        ring = lattices.square(n, 1, "torus", twist=far, multigraph=True)
+    else:
+        cell = UnitCell([(1, 0), (0, 1)], [(0, 0)], [(0, 0, (1, 0)), (0, 0, (far, 0))])
+        ring = Lattice(cell, (n, 1), pbc=(True, "torus" in way), multigraph=True)
+    a = np.arange(n)
+    exact = np.sort(2 * np.cos(2 * np.pi * a / n) + 2 * np.cos(2 * np.pi * (far * a % n) / n))
+    assert abs(spectrum(ring) - exact).max() < 1e-14
+
+
+def test_paths_of_odd_length_have_an_eigenvalue_of_zero():
+    assert energy(lattices.square(1, 1)) == 0
+    assert spectrum(lattices.square(1, 3))[1] == 0
+
+
 def test_trees_are_the_product_of_the_eigenvalues():
     graph = lattices.kagome(3, 3)
     product = np.prod(spectrum(graph, laplacian=True)[1:]) / graph.num_vertices
@@ -177,7 +197,7 @@ def test_bad_input_is_refused_with_the_argument_named():
             function(broken, exact=True)
     with pytest.raises(ValueError, match="connected"):
         resistance_distance(broken, 0, 3)
-    with pytest.raises(ValueError, match="label"):
+    with pytest.raises(ValueError, match="`v` must be between 0 and 2, got 7"):
         resistance_distance(path(3), 0, 7)
     with pytest.raises(ValueError, match="`weight` must leave a resistance within the range of a double"):
         resistance_distance(path(3), 0, 2, weight=["1e4000", 1])

@@ -73,11 +73,13 @@ def bloch_hamiltonian(unit_cell: UnitCell | Lattice, k: npt.ArrayLike, *, laplac
     return _blocks(cell, waves, laplacian)
 
 
-def _blocks(cell: UnitCell, waves: Floats, laplacian: bool) -> ComplexArray:
+def _blocks(cell: UnitCell, waves: Floats | Ints, laplacian: bool, turn: int | None = None) -> ComplexArray:
+    """Return the blocks of wave vectors in radians, or in whole parts of a turn, whose multiples lose no digits."""
     s = cell.num_sites
     blocks = np.zeros((*waves.shape[:-1], s, s), dtype=np.complex128)
     for u, v, (dx, dy) in cell.bonds:
-        phase = np.exp(1j * (waves[..., 0] * dx + waves[..., 1] * dy))
+        angle = waves[..., 0] * dx + waves[..., 1] * dy
+        phase = np.exp(1j * angle if turn is None else 2j * np.pi / turn * (angle % turn))
         blocks[..., u, v] += phase
         blocks[..., v, u] += phase.conj()
     if not laplacian:
@@ -85,27 +87,26 @@ def _blocks(cell: UnitCell, waves: Floats, laplacian: bool) -> ComplexArray:
     return np.diag(np.array(cell.degrees(), dtype=float)) - blocks
 
 
-def waves_of(extent: tuple[int, int], twist: int) -> tuple[Floats, Ints]:
-    """Return one wave vector of each pair k, -k on a torus, and how often it counts."""
+def waves_of(extent: tuple[int, int], twist: int) -> tuple[Ints, Ints]:
+    """Return one wave vector of each pair k, -k on a torus, in parts of a turn, and how often it counts."""
     rows, cols = extent
     a, b = np.divmod(np.arange(rows * cols), cols)
     opposite = (-a % rows) * cols + (-b - np.where(a > 0, twist, 0)) % cols
     first = np.arange(rows * cols)
     chosen = first <= opposite
     times = np.where(first == opposite, 1, 2)[chosen]
-    k1 = 2 * np.pi * a[chosen] / rows
-    return np.stack([k1, (2 * np.pi * b[chosen] + k1 * twist) / cols], axis=1), times
+    return np.stack([a * cols, b * rows + a * twist], axis=1)[chosen] % (rows * cols), times
 
 
 def _of_torus(lattice: Lattice, laplacian: bool) -> Floats:
     assert lattice.unit_cell is not None
     waves, times = waves_of(lattice.extent, lattice.twist)
-    s = lattice.unit_cell.num_sites
+    s, turn = lattice.unit_cell.num_sites, lattice.extent[0] * lattice.extent[1]
     if s == 1:
-        return np.repeat(_blocks(lattice.unit_cell, waves, laplacian)[:, 0, 0].real, times)
+        return np.repeat(_blocks(lattice.unit_cell, waves, laplacian, turn)[:, 0, 0].real, times)
     step = max(1, _BATCH // (s * s))
     found = [
-        aside(np.linalg.eigvalsh, _blocks(lattice.unit_cell, waves[i : i + step], laplacian))
+        aside(np.linalg.eigvalsh, _blocks(lattice.unit_cell, waves[i : i + step], laplacian, turn))
         for i in range(0, len(waves), step)
     ]
     return np.repeat(np.concatenate(found), times, axis=0).ravel()
@@ -125,7 +126,7 @@ def _of_cylinder(lattice: Lattice, laplacian: bool) -> Floats:
         degree = np.zeros(high * s)
         for u, v, offset in cell.bonds:
             across, along = offset[1 - around], offset[around]
-            phase = np.exp(2j * np.pi * a * along / circumference)
+            phase = np.exp(2j * np.pi * (a * along % circumference) / circumference)
             rows = np.arange(max(0, -across), min(high, high - across))
             start, end = rows * s + u, (rows + across) * s + v
             np.add.at(block, (start, end), phase)
@@ -149,7 +150,7 @@ def _of_square(lattice: Lattice, laplacian: bool) -> Floats:
         elif closed:
             axes.append(2 * np.cos(2 * angle))
         else:
-            axes.append(2 * np.cos(np.pi * np.arange(1, length + 1) / (length + 1)))
+            axes.append(2 * np.sin(np.pi * np.arange(length - 1, -length, -2) / (2 * (length + 1))))
     sums: Floats = np.add.outer(*axes).ravel()
     return sums
 

@@ -225,7 +225,7 @@ def resistance_distance(
     Fraction(6, 5)
     """
     found, conductances = _connected(graph, weight, invert_weight)
-    a, b = found.index(u), found.index(v)
+    a, b = found._vertex(u, "u"), found._vertex(v, "v")
     if a == b:
         return Fraction(0) if exact else 0.0
     if exact:
