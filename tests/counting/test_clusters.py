@@ -322,6 +322,15 @@ def test_small_and_empty_graphs():
     assert tutte_polynomial((1, [(0, 0)] * 3)).coefficients == ((0, 0, 0, 1),)
     assert potts_partition_function((0, []), 2, 1) == 1
     assert potts_partition_function((1, [(0, 0)]), 5, 2) == 15
+
+
+def test_a_value_is_a_fraction_where_a_number_has_a_denominator():
+    ring = cycle(3)
+    half = Fraction(1, 2)
+    whole = [potts_partition_function(ring, 2, 1), potts_partition_function(ring, 2, 1, weight=[1, 2.0, 3])]
+    assert [type(value) for value in (*whole, potts_partition_function(ring, 2.0, "1"))] == [int] * 3
+    broken = [(half, 1, None), (2, half, None), (2, 1, [half, 2, 2])]
+    assert {type(potts_partition_function(ring, q, v, weight=w)) for q, v, w in broken} == {Fraction}
     assert potts_polynomial((1, [(0, 0)] * 2), 3) == [3, 6, 3]
     assert potts_polynomial((2, []), 3) == [9]
 

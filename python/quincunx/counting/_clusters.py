@@ -276,7 +276,6 @@ def potts_partition_function(
     states, scale = _check.rational(q, "q"), _check.rational(v, "v")
     weights = weights_of(graph, weight, negative=True)
     found, factor = as_listed(graph), Fraction(1)
-    exact = all(isinstance(x, (int, np.integer)) for x in (q, v)) and weights is None
     pairs, numbers = [], []
     for i, (a, b) in enumerate(found.edges.tolist()):
         w = scale if weights is None else scale * weights[i]
@@ -289,7 +288,8 @@ def potts_partition_function(
     (number,), _ = _exact.solve(lambda job: _plan(*problem), "Potts partition function", job)
     denominator = states.denominator**found.num_vertices * math.prod(d for _, d in pairs)
     value = factor * Fraction(number, denominator)
-    return int(value) if exact else value
+    numbers_of_all = (states, scale, *(weights or ()))
+    return int(value) if all(x.denominator == 1 for x in numbers_of_all) else value
 
 
 @counting_doc
