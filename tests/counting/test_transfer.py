@@ -141,5 +141,12 @@ def test_layers_that_are_none_are_refused():
         transfer_matrices(path(3), [[3]])
     with pytest.raises(ValueError, match="at most 62 vertices each, got 63"):
         transfer_matrices(complete(63), [range(63)])
-    with pytest.raises(TooLargeError):
+    with pytest.raises(TypeError, match="`layers` must hold the vertices of each layer, got int"):
+        transfer_matrices(path(3), [0, 1, 2])
+    with pytest.raises(TypeError, match="`layers` must hold the vertices of each layer, got int"):
+        transfer_matrices(path(3), 3)
+    # 2^19 sets of 19 vertices, and three with either or both of the others.
+    star = Graph(21, [(leaf, center) for leaf in range(19) for center in (19, 20)])
+    assert len(transfer_matrices(star, [range(21)]).states[0]) == 2**19 + 3
+    with pytest.raises(TooLargeError, match="list of 2097152 or more independent sets of a layer"):
         transfer_matrices(Graph(48, []), [range(48)])

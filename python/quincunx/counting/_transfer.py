@@ -11,6 +11,7 @@ Source: Z. Zhang (2017), thesis, sections 7.2 and 8.2.
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -105,7 +106,10 @@ def transfer_matrices(graph: "GraphLike", layers: Iterable[Sequence[Hashable]]) 
     True
     """
     found = as_graph(graph)
-    numbers = [[found._vertex(v, "layers") for v in layer] for layer in layers]
+    listed: list[Any] = list(layers) if isinstance(layers, Iterable) else [layers]
+    if wrong := [layer for layer in listed if not isinstance(layer, Iterable)]:
+        raise TypeError(f"`layers` must hold the vertices of each layer, got {type(wrong[0]).__name__}")
+    numbers = [[found._vertex(v, "layers") for v in layer] for layer in listed]
     if not numbers:
         raise ValueError("`layers` must hold at least one layer, got none")
     every = [v for layer in numbers for v in layer]
@@ -160,8 +164,9 @@ def _words(graph: Graph, layer: list[int]) -> Ints:
     words = np.zeros(1, dtype=np.int64)
     shape = np.zeros(1, dtype=np.int64)  # the same sets, the first vertex for the lowest digit
     for i in range(len(layer)):
-        _check.room(40 * len(words), "a list of the independent sets of a layer", 40 * _MOST_STATES // 2)
         free = (shape & before[i]) == 0 if i not in looped else np.zeros(len(words), dtype=np.bool_)
+        states = len(words) + int(free.sum())
+        _check.room(40 * states, f"a list of {states} or more independent sets of a layer", 40 * _MOST_STATES)
         words = np.concatenate([words << 1, words[free] << 1 | 1])
         shape = np.concatenate([shape, shape[free] | (1 << i)])
         order = np.argsort(words)
