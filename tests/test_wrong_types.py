@@ -42,6 +42,11 @@ REFUSED = {
         TypeError,
         "`multigraph` must be True or False, got ndarray",
     ),
+    "a word as a flag of a drawing": (
+        lambda: lattices.draw(lattices.square(2, 2), labels="no"),
+        TypeError,
+        "`labels` must be True or False, got 'no'",
+    ),
     "a table without end": (lambda: counting.independent_set_table(size=2**70), ValueError, "`size` must be between"),
     "primes without end": (lambda: counting.primes(2**63), ValueError, "`count` must be a number of primes that exist"),
 }

@@ -160,6 +160,12 @@ def test_circulant_graphs_lose_no_digits(way, far):
     assert abs(spectrum(ring) - exact).max() < 1e-14
 
 
+def test_the_grid_of_an_energy_density_tells_far_bonds_from_none():
+    """A chain of every 48th cell, whose bonds were whole turns from point to point of the grid."""
+    value, error = energy_density(UnitCell([(1, 0), (0, 1)], [(0, 0)], [(0, 0, (48, 0))]))
+    assert abs(value - 4 / np.pi) <= error < 1e-2
+
+
 def test_paths_of_odd_length_have_an_eigenvalue_of_zero():
     assert energy(lattices.square(1, 1)) == 0
     assert spectrum(lattices.square(1, 3))[1] == 0
@@ -216,6 +222,16 @@ def test_bad_input_is_refused_with_the_argument_named():
         bloch_hamiltonian(UnitCell.named("square"), (0, 0, 0))
     with pytest.raises(TypeError, match="lattice"):
         energy_density(path(3))
+    with pytest.raises(ValueError, match="`lattice` must have bonds to cells at most 48 away, got one to 49"):
+        energy_density(UnitCell([(1, 0), (0, 1)], [(0, 0)], [(0, 0, (0, 1)), (0, 0, (0, 49))]))
+    for weight in ("1e4000", "1e310"):
+        with pytest.raises(ValueError, match="`weight` must leave a resistance within the range of a double"):
+            kirchhoff_index(path(3), weight=[weight, 1])
+    with pytest.raises(ValueError, match="`weight` must leave an index within the range of a double, got inf"):
+        kirchhoff_index(path(3), weight=[1e308, 1])
+    for function, flag in ((spectrum, "laplacian"), (density_of_states, "laplacian"), (kirchhoff_index, "exact")):
+        with pytest.raises(TypeError, match=f"`{flag}` must be True or False, got 'no'"):
+            function(path(3), **{flag: "no"})
     with pytest.raises(ValueError, match="bins"):
         density_of_states(path(3), 0)
     with pytest.raises(ValueError, match="broadening"):

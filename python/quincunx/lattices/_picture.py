@@ -89,11 +89,11 @@ def draw(
         ax.add_collection(lines(np.concatenate([leaving, arriving]), linestyles="dotted", zorder=1, **style))
     x, y = lattice.positions.T
     ax.scatter(x, y, s=25, c=np.where(filled, "C0", "white"), edgecolors="0.2", linewidths=0.8, zorder=2)
-    if wrap_labels:
+    if _check.flag(wrap_labels, "wrap_labels"):
         at: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center"}
         for tip, beyond, name in _wrap_names(lattice, starts, ends):
             ax.annotate(name, tip, xytext=beyond, fontsize=7, color="C0", **at)
-    if labels:
+    if _check.flag(labels, "labels"):
         names = lattice.graph.labels
         for vertex, place in enumerate(lattice.positions.tolist()):
             how: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7, "parse_math": False}

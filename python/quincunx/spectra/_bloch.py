@@ -70,7 +70,7 @@ def bloch_hamiltonian(unit_cell: UnitCell | Lattice, k: npt.ArrayLike, *, laplac
     waves = _check.reals(k, "k")
     if waves.shape[-1:] != (2,):
         raise ValueError(f"`k` must have shape (..., 2), got {waves.shape}")
-    return _blocks(cell, waves, laplacian)
+    return _blocks(cell, waves, _check.flag(laplacian, "laplacian"))
 
 
 def _blocks(cell: UnitCell, waves: Floats | Ints, laplacian: bool, turn: int | None = None) -> ComplexArray:
@@ -244,6 +244,7 @@ def spectrum(graph: GraphLike, *, weight: Weight | Unweighted = NOT_SAID, laplac
 
 def eigenvalues(graph: GraphLike, laplacian: bool = False, weights: list[Fraction] | None = None) -> Floats:
     """Return the eigenvalues in any order."""
+    laplacian = _check.flag(laplacian, "laplacian")
     if weights is None and isinstance(graph, Lattice) and graph.unit_cell is not None:
         if graph.kind == "square" and not graph.twist:
             return _of_square(graph, laplacian)

@@ -95,7 +95,7 @@ def energy_density(lattice: str | UnitCell | Lattice) -> EnergyDensity:
     Raises
     ------
     TypeError, ValueError
-        If `lattice` is none of these.
+        If `lattice` is none of these, or a bond reaches beyond 48 cells.
 
     Notes
     -----
@@ -128,7 +128,11 @@ def energy_density(lattice: str | UnitCell | Lattice) -> EnergyDensity:
         value = _inserted_energy(bands.ravel(), r, inserted[1]) / (bands.size * r ** inserted[1])
         return EnergyDensity(value, _ROUNDING * value)
     means: list[float] = []
-    size = 24
+    size, reach = 24, max((abs(d) for *_, step in cell.bonds for d in step), default=0)
+    while size < 8 * reach:  # else a bond may go on from point to point of the grid by whole turns
+        size *= 2
+    if size > _FINEST // 4:
+        raise ValueError(f"`lattice` must have bonds to cells at most {_FINEST // 32} away, got one to {reach}")
     while size <= _FINEST and (size * size * base.num_sites**2 <= 1 << 23 or len(means) < 3):
         bands = _bands(base, size)
         means.append(float(abs(bands).mean()))

@@ -95,7 +95,7 @@ def kirchhoff_index(
     >>> kirchhoff_index(clique_insert(complete(4)), exact=True)
     Fraction(301, 5)
     """
-    found, conductances = _connected(graph, weight, invert_weight)
+    found, conductances = _connected(graph, weight, invert_weight, exact)
     n = found.num_vertices
     if n == 1:
         return Fraction(0) if exact else 0.0
@@ -111,7 +111,11 @@ def kirchhoff_index(
     # L = T D T' without the last vertex, R = W' D^-1 W with W the inverse of T; tr(R) is at most Kf: little cancels.
     parts = _eliminated(adjacency_of(found, conductances), 1)[:-1, :-1]
     inverse = solve_triangular(-parts, np.eye(n - 1), lower=True, unit_diagonal=True)
-    return float(((n * (inverse**2).sum(axis=1) - inverse.sum(axis=1) ** 2) / parts.diagonal()).sum())
+    with np.errstate(over="ignore"):
+        index = float(((n * (inverse**2).sum(axis=1) - inverse.sum(axis=1) ** 2) / parts.diagonal()).sum())
+    if index > sys.float_info.max:
+        raise ValueError(f"`weight` must leave an index within the range of a double, got {index}")
+    return index
 
 
 @overload
@@ -224,7 +228,7 @@ def resistance_distance(
     >>> resistance_distance(cycle(5), 0, 2, exact=True)
     Fraction(6, 5)
     """
-    found, conductances = _connected(graph, weight, invert_weight)
+    found, conductances = _connected(graph, weight, invert_weight, exact)
     a, b = found._vertex(u, "u"), found._vertex(v, "v")
     if a == b:
         return Fraction(0) if exact else 0.0
@@ -278,9 +282,10 @@ def _in_units(graph: Graph, conductances: list[Fraction] | None) -> tuple[Graph,
 
 
 def _connected(
-    graph: "GraphLike", weight: "Weight | Unweighted", invert_weight: bool
+    graph: "GraphLike", weight: "Weight | Unweighted", invert_weight: bool, exact: bool
 ) -> tuple[Graph, list[Fraction] | None]:
-    """Return a connected graph and the conductance of each edge, `None` where each is one."""
+    """Return a connected graph and the conductance of each edge, `None` where each is one; check what is asked for."""
+    exact = _check.flag(exact, "exact")
     found, weights = as_graph(graph), weights_of(graph, weight)
     if _check.flag(invert_weight, "invert_weight") and weights is not None:
         if not all(weights):
@@ -290,4 +295,8 @@ def _connected(
         raise ValueError("`graph` must have a vertex, got a graph without vertices")
     if (parts := components(found, weights)) > 1:
         raise ValueError(f"`graph` must be connected, got {parts} components: a resistance is infinite")
+    if not exact and weights is not None:
+        conducting = [Fraction(_check.real(w, "weight") * sys.float_info.max >= 1) for w in weights]
+        if components(found, conducting) > 1:
+            raise ValueError("`weight` must leave a resistance within the range of a double, got one beyond it")
     return found, weights
