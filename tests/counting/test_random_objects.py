@@ -241,6 +241,7 @@ def test_one_drawn_alone_is_the_first_of_a_list_of_one():
     for draw, graph in itertools.product((random_spanning_tree, random_perfect_matching), (lattice, torus)):
         assert draw(graph, size=1, rng=3).tolist() == [draw(graph, rng=3).tolist()]
         assert draw(graph, size=0, rng=3).shape == (0, len(draw(graph, rng=3)))
+        assert draw(graph, size=2.0, rng=3).tolist() == draw(graph, size=2, rng=3).tolist()
     assert random_independent_set(lattice, size=1, rng=3)[0].tolist() == random_independent_set(lattice, rng=3).tolist()
     assert random_independent_set(lattice, size=0) == []
     names = Graph(2, [(0, 1)], ["a", "b"])

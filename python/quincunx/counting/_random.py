@@ -54,7 +54,7 @@ def _edges(names: "Names", size: int | None, width: int, drawn: Iterable[Iterabl
     found = [names.edges(one) for one in drawn]
     if size is None:
         return found[0]
-    return found if names.own else np.array(found, dtype=np.int64).reshape(size, width)
+    return found if names.own else np.array(found, dtype=np.int64).reshape(len(found), width)
 
 
 @counting_doc
