@@ -239,6 +239,14 @@ def test_a_polynomial_has_the_memory_of_a_count_and_the_work_of_all_its_points()
         estimate_cost(lattices.square(60, 60), "independence-polynomial", memory_limit=10**9)
 
 
+def test_all_matchings_and_those_of_each_size_are_forecast():
+    grid = lattices.square(8, 8)
+    all_sizes, by_size = (estimate_cost(grid, what, threads=1) for what in ("matchings", "matching-polynomial"))
+    assert by_size.additions > 8 * all_sizes.additions
+    weighted = estimate_cost(grid, "matchings", weight=[2] * grid.num_edges, threads=1)
+    assert weighted.additions > 8 * all_sizes.additions
+
+
 def test_a_graph_in_an_order_that_needs_much_memory_is_forecast_at_once():
     # In the memory of a bound's pieces its engine adds up many sums, which took half as long as the count.
     torus = lattices.square(16, 16, "torus")

@@ -217,6 +217,7 @@ Countable: TypeAlias = Literal[
     "spanning-trees",
     "perfect-matchings",
     "matchings",
+    "matching-polynomial",
     "chromatic-polynomial",
     "tutte-polynomial",
 ]
@@ -246,7 +247,8 @@ def estimate_cost(
         Bytes the job may use. Without it the forecast is of the job on this machine as it is now, or where that has too
         little memory, on one that has enough.
     what : {"independent-sets", "spanning-trees", "perfect-matchings", "matchings", ...}, optional
-        What is counted, or ``"independence-polynomial"``, ``"chromatic-polynomial"`` or ``"tutte-polynomial"``.
+        What is counted, or a polynomial: ``"independence-polynomial"``, ``"matching-polynomial"``,
+        ``"chromatic-polynomial"`` or ``"tutte-polynomial"``.
 
     Returns
     -------
@@ -286,7 +288,7 @@ def estimate_cost(
         graph = multiplied(graph, weight)
     else:
         graph, unit, _ = laid(graph, weight)
-    counted = "matchings by size" if what == "matchings" and unit != 1 else what
+    counted = "matching-polynomial" if what == "matchings" and unit != 1 else what
     try:
         return _estimate(graph, counted, quantity, order, job)
     except TooLargeError as refused:
@@ -329,7 +331,7 @@ _PLANS: dict[str, Callable[..., _core.ExactPlan]] = {
     "spanning-trees": plan_trees,
     "perfect-matchings": plan_dimers,
     "matchings": partial(plan_matchings, which="all"),
-    "matchings by size": partial(plan_matchings, which="by size"),
+    "matching-polynomial": partial(plan_matchings, which="by size"),
     "chromatic-polynomial": partial(plan_clusters, what="chromatic"),
     "tutte-polynomial": partial(plan_clusters, what="tutte"),
 }
