@@ -544,7 +544,8 @@ def test_hard_core_prints_a_line_for_each_activity(run, tmp_path):
     assert [part["activity"] for part in answer["partition_function"]] == ["1/2", "3"]
     assert answer["partition_function"][1]["value"] == pytest.approx(np.log(31))
     (tmp_path / "edges.txt").write_text("1 2\n")
-    assert run("hard-core", "--edges", tmp_path / "edges.txt", "--activity", "-1") == (0, "-1\n", "")
+    negative = run("hard-core", "--edges", tmp_path / "edges.txt", "--activity", "-1", "-1/2", "-1e-1")
+    assert negative == (0, "-1\n0\n4/5\n", "")
     for wrong in ("one", "1/0", ""):
         status, out, err = run(*arguments, "--activity", wrong)
         assert (status, out) == (2, "")

@@ -49,6 +49,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(allow_abbrev=False, **arguments)
+        self._negative_number_matcher = re.compile(r"-\.?\d")  # also -1/2 and -1e-3: no option begins so
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and which choice may have been meant."""
