@@ -149,6 +149,8 @@ def test_colors_are_part_of_a_cell():
     assert CHAIN.subdivide().colors == ("J1", "J1", "J2", "J2")
     assert CHAIN.add_bonds([(0, 0, (0, 1))]).colors == ("J1", "J2", 0)
     assert UnitCell.named("square").add_bonds(shell=[3, 2]).colors == (0, 0, 1, 1, 2, 2)
+    # What is there already stays, and takes no color.
+    assert UnitCell.named("square").add_bonds(shell=[1, 2, 2]) == UnitCell.named("square").add_bonds(shell=2)
     assert UnitCell.named("square").add_bonds(vectors=[(1, 1), (-1, -1), (1, 0)], color=7).colors == (0, 0, 7)
     for uncolored in (lattices.four_eight_eight(2, 2), lattices.aztec_diamond(2), lattices.square(2, 3)):
         assert uncolored.edge_colors.tolist() == [0] * uncolored.num_edges

@@ -255,11 +255,12 @@ class UnitCell:
             found = [[_bond(bond) for bond in _listed(bonds)]]
         elif shell is not None:
             shells = shell if isinstance(shell, Iterable) and not isinstance(shell, str) else [shell]
-            wanted = [_check.whole(k, "shell", minimum=1, maximum=_MOST_TIMES) for k in shells]
+            wanted = list(dict.fromkeys(_check.whole(k, "shell", minimum=1, maximum=_MOST_TIMES) for k in shells))
             found = [unlisted(ring, self._bonds) for ring in self._surroundings().shells(wanted)] if wanted else []
         else:
             found = [unlisted(self._surroundings().along(_vectors(vectors, "vectors")), self._bonds)]
-        if not all(found) or not found:
+        found = [more for more in found if more]
+        if not found:
             name = "bonds" if bonds is not None else "shell" if shell is not None else "vectors"
             raise ValueError(f"`{name}` must name a bond that is not there, got none")
         following = _following(self.colors)
