@@ -1,5 +1,6 @@
 """The hard-core partition function at exact and at floating-point activities."""
 
+import itertools
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -282,6 +283,14 @@ def test_a_number_of_any_type_is_that_number(mode):
         hard_core(lattice, mpmath.mpf(1) / 3, mode=mode)  # of more digits than a double
     tenth = hard_core(lattice, Decimal("0.1"), mode="float")
     assert within(tenth, hard_core(lattice, Fraction(1, 10)))
+
+
+def test_small_sections_have_their_value_at_a_large_activity():
+    """A bound on it was looked for in ever more sections of no rows."""
+    for boundary, rows, cols in itertools.product(("free", "cylinder", "torus"), (1, 2), (1, 2)):
+        lattice = lattices.four_eight_eight(rows, cols, boundary)
+        value = sum(count * 2 ** (200 * k) for k, count in enumerate(independence_polynomial(lattice)))
+        assert hard_core(lattice, 2**200) == value
 
 
 def test_an_activity_of_no_vertex_is_refused():

@@ -17,6 +17,8 @@ use num_bigint::BigInt;
 
 /// Bits up to which "every vertex is free" is good enough: all residues of such a count fit in one group.
 const TRIVIAL_BITS: f64 = 220.0;
+/// Vertices up to which it always is: there is no smaller section of some lattices to cut off.
+const FEW: usize = 8;
 /// Bits up to which double precision is tried; it overflows at 1024, and counts have about 0.6 bits per vertex.
 const DOUBLE_BITS: f64 = 1600.0;
 /// States up to which a piece is evaluated rather than cut.
@@ -34,7 +36,7 @@ pub fn log2_bound(problem: &Problem, activity: f64, progress: &Progress) -> Resu
     while let Some((problem, times)) = open.pop() {
         progress.check()?;
         let free = problem.vertices() as f64 * (1.0 + activity).log2();
-        if free <= TRIVIAL_BITS {
+        if free <= TRIVIAL_BITS || problem.vertices() <= FEW {
             bits += times * free;
         } else if let Some(found) = evaluated(&problem, activity, free, &planner)? {
             bits += times * found.min(free);
@@ -133,6 +135,23 @@ mod tests {
     use crate::counting::independent_sets::StripKind;
     use crate::counting::independent_sets::count_independent_sets;
     use crate::monitor::Silent;
+
+    #[test]
+    fn sections_that_cannot_be_cut_have_a_bound_at_any_activity() {
+        for kind in [StripKind::Square, StripKind::King, StripKind::Triangular, StripKind::FourEightEight] {
+            for boundary in [Boundary::Free, Boundary::Cylinder, Boundary::Torus] {
+                for (rows, cols) in [(1, 1), (2, 1), (1, 2), (2, 2), (5, 1)] {
+                    let problem = Problem::Lattice { kind, rows, cols, boundary };
+                    for exponent in (0..1023).step_by(31) {
+                        let activity = f64::from(exponent).exp2();
+                        let bound = log2_bound(&problem, activity, &Progress::default()).unwrap();
+                        let free = problem.vertices() as f64 * (1.0 + activity).log2();
+                        assert!(bound.is_finite() && bound <= 4.0 * free + 1.0, "{problem:?} {exponent}: {bound}");
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn bounds_hold_and_are_within_a_few_bits_of_the_count() {
