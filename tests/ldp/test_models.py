@@ -295,6 +295,16 @@ def test_a_failed_fit_leaves_the_earlier_one(released):
             "between 0 and the number",
         ),
         (
+            lambda: ldp.HistogramModel(privacy.UnaryEncoding(1.0, 3), data="counts").fit([0.5, 0.25, 0.25], n=5),
+            "whole numbers .* got 0.5 at index",
+        ),
+        (lambda: ldp.HistogramModel(data="counts").fit([5, 4, 3]), '"rows" for categories one by one'),
+        (lambda: ldp.HistogramModel(data="counts").fit([5, 4, 3], n=12), '"rows" for categories one by one'),
+        (
+            lambda: ldp.HistogramModel(data="patterns").fit([0, 1, 2], counts=[5, 4, 3]),
+            '"rows" for categories one by one',
+        ),
+        (
             lambda: ldp.LinearRegression(privacy.GaussianMechanism(sigma=1.0, sensitivity=1.0), kind="statistics").fit(
                 np.ones(5), n=3
             ),

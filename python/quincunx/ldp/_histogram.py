@@ -156,10 +156,10 @@ class HistogramModel(PrivateModel):
         ----------
         released : Release, array_like, Summary or list of these
             Rows of bits, patterns or column sums from unary encoding; categories from generalized randomized response,
-            or without noise. Lists, summaries and dictionaries of groups are taken as in `GaussianModel.fit`; with the
-            latter `counts` and `n` are dictionaries, too. With ``data="repeated"`` an array of shape (n, reports, ...),
-            where `...` is the shape of one report, or a list of releases of the same n users; a masked array, or
-            `Release.masked`, where users missed rounds.
+            or without noise, one by one. Lists, summaries and dictionaries of groups are taken as in
+            `GaussianModel.fit`; with the latter `counts` and `n` are dictionaries, too. With ``data="repeated"`` an
+            array of shape (n, reports, ...), where `...` is the shape of one report, or a list of releases of the same
+            n users; a masked array, or `Release.masked`, where users missed rounds.
         y : None
             Not used.
         counts : array_like of int, optional
@@ -305,12 +305,17 @@ class HistogramModel(PrivateModel):
         among: Categories | None = None,
     ) -> Group:
         form = _check.one_of(self.data, "data", ("rows", "patterns", "counts", "repeated"))
+        for name, given, own in (("counts", counts, "patterns"), ("n", n, "counts")):
+            if given is not None and form != own:
+                raise TypeError(f'`{name}` must be None but with data="{own}", got {given!r:.40} with data="{form}"')
         if form == "repeated":
-            return self._repeated(released, mechanism, counts, n)
+            return self._repeated(released, mechanism)
         noise = self._noise(released, mechanism)
         declared = self._declared(noise, among)
         labels = None if declared is None or isinstance(declared.declared, int) else declared.declared
         if not isinstance(noise, (UnaryEncodingNoise, SupportNoise)):
+            if counts is not None or n is not None or (form == "counts" and not isinstance(released, Release)):
+                raise ValueError(f'`data` must be "rows" for categories one by one, which are counted, got "{form}"')
             found = np.asarray(self._codes(released, noise, among))
             if found.ndim != 1:
                 raise ValueError(f"`released` must be a sequence of categories, got shape {found.shape}")
@@ -347,7 +352,7 @@ class HistogramModel(PrivateModel):
         self, released: npt.ArrayLike, n: int | None, k: int, size: int | None = None
     ) -> tuple[tuple[float, ...], float]:
         """Return column sums, also of rows of bits, and of how many users; of subsets where these have a size."""
-        sums = _check.reals(released, "released")
+        sums = _check.counts(released, "released")
         if sums.ndim == 2 and n is None:
             bits = _check.categories(released, "released", 2)
             n, sums = len(bits), bits.sum(axis=0)
@@ -357,15 +362,11 @@ class HistogramModel(PrivateModel):
         if sums.shape != (k,):
             raise ValueError(f"`released` must have shape ({k},), got {sums.shape}")
         if size is not None and sums.sum() != users * size:
-            raise ValueError(f"`released` must sum to n times {size}, as {users} subsets do, got {sums.sum():g}")
+            raise ValueError(f"`released` must sum to n times {size}, as {users} subsets do, got {sums.sum()}")
         return tuple(map(float, sums)), float(users)
 
-    def _repeated(
-        self, released: npt.ArrayLike, mechanism: object, counts: npt.ArrayLike | None, n: int | None
-    ) -> Group:
+    def _repeated(self, released: npt.ArrayLike, mechanism: object) -> Group:
         """Return users of whom each made several reports."""
-        if counts is not None or n is not None:
-            raise TypeError('`counts` and `n` must be None with data="repeated"')
         parts: list[Any] = [released]
         if _many(released) and any(isinstance(part, (Release, Summary, np.ndarray)) for part in released):
             parts = list(released)
