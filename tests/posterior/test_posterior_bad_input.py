@@ -165,6 +165,7 @@ WILD_RECORDS = [
         "`data['a']` must hold categories among ['x', 'y'], got",
     ),
     (WORDS, pandas.DataFrame({"a": ["x"]}), "got none of ['b']"),
+    (NET, pandas.DataFrame([[0, 1, 1]], columns=["a", "b", "a"]), "once, got 'a' again"),
 ]
 
 

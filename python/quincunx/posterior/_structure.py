@@ -1,6 +1,7 @@
 """The structure of discrete Bayesian networks: families, counts, parities, and their sensitivities."""
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -123,9 +124,11 @@ class Structure:
         if isinstance(data, Codes):
             return data
         if hasattr(data, "columns") and hasattr(data, "to_numpy"):
-            missing = [node for node in self.nodes if node not in set(data.columns)]
-            if missing:
+            found = Counter(data.columns)
+            if missing := [node for node in self.nodes if node not in found]:
                 raise ValueError(f"`data` must have the columns {list(self.nodes)}, got none of {missing}")
+            if several := [node for node in self.nodes if found[node] > 1]:
+                raise ValueError(f"`data` must have the columns {list(self.nodes)} once, got {several[0]!r} again")
             return self._coded(
                 [data[node].to_numpy() for node in self.nodes], [f"data[{node!r}]" for node in self.nodes]
             )
