@@ -127,15 +127,25 @@ class Categories:
             If the columns of a data frame are not the categories.
         """
         own = rows.columns if is_frame(rows) else rows.index if of_library(rows, "pandas", "Series") else None  # type: ignore[attr-defined]
+        if own is None or (wanted := self.order(found := own.tolist(), name)) == found:
+            return rows
+        return rows[wanted]  # type: ignore[index, no-any-return]
+
+    def order(self, labels: list[Hashable], name: str) -> list[Hashable]:
+        """Return the labels of an axis in the order of the categories; of codes, names of one's own stay as they are.
+
+        Raises
+        ------
+        ValueError
+            If they are not the categories.
+        """
         codes: list[Hashable] = list(range(len(self)))
-        if own is None or (found := own.tolist()) == codes:
-            return rows
         wanted = codes if isinstance(self.declared, int) else list(self.declared)
-        if set(found) == set(wanted) and len(found) == len(self):
-            return rows[wanted]  # type: ignore[index, no-any-return]
-        if self.labels is None:  # names of one's own
-            return rows
-        raise ValueError(f"`{name}` must have the columns {self._shown()}, got {found[:8]}")
+        if labels != codes and set(labels) == set(wanted) and len(labels) == len(self):
+            return wanted
+        if labels == codes or self.labels is None:
+            return labels
+        raise ValueError(f"`{name}` must have the columns {self._shown()}, got {labels[:8]}")
 
     def _shown(self) -> str:
         assert not isinstance(self.declared, int)

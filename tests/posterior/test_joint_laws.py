@@ -5,6 +5,7 @@ import math
 import pickle
 
 import numpy as np
+import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -347,6 +348,23 @@ def released(values, law=None):
 def test_what_is_no_noisy_table_is_refused(marginals, error, words):
     with pytest.raises(error, match=words):
         fit_marginals(marginals, domain={"a": 2, "b": 2})
+
+
+def test_tables_go_by_their_labels():
+    table = pandas.DataFrame([[60, 10], [5, 25]], index=["rain", "dry"], columns=["wet", "clear"])
+    mechanism = GeometricMechanism(epsilon_per_unit=60.0, n=1)
+    domain = {"sky": ["dry", "rain"], "road": ["clear", "wet"]}
+    for frame in (table, table.rename_axis(index="sky", columns="road")):
+        law = fit_marginals({("sky", "road"): mechanism.release(frame)}, domain=domain)
+        np.testing.assert_allclose(law.query(["sky", "road"]), [[0.25, 0.05], [0.1, 0.6]], atol=1e-6)
+    with pytest.raises(ValueError, match="axes in this order, got 'sky' for 'road'"):
+        fit_marginals({("road", "sky"): mechanism.release(frame)}, domain=domain)
+    with pytest.raises(ValueError, match=r"must have the columns \['clear', 'wet'\], got \['wet', 'icy'\]"):
+        fit_marginals({("sky", "road"): mechanism.release(table.rename(columns={"clear": "icy"}))}, domain=domain)
+    codes = {"sky": 2, "road": 2}  # whose own names stay as they are, and whose numbers are the codes
+    for frame, first in ((table, 0.7), (table.set_axis([1, 0]), 0.3)):
+        law = fit_marginals({("sky", "road"): mechanism.release(frame)}, domain=codes)
+        assert law.query(["sky"])[0] == pytest.approx(first, abs=1e-6)
 
 
 def test_a_tree_that_no_memory_holds_is_refused():

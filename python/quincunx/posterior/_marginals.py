@@ -10,13 +10,14 @@ import numpy as np
 
 from quincunx import _check
 from quincunx._categories import CategoriesLike
+from quincunx._tables import fitting
 from quincunx._types import ByLabel
 from quincunx.posterior._law_fit import NoisyMarginal, fit_law
 from quincunx.posterior._measuring import geometric_variance, total_of
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._parts import posterior_doc
 from quincunx.posterior._records import Nodes
-from quincunx.posterior._synthetic import SyntheticBayesNet, of_conditionals
+from quincunx.posterior._synthetic import SyntheticBayesNet, domain_of, of_conditionals
 from quincunx.privacy import Release, noise
 
 #: Laws of noise that is added.
@@ -35,8 +36,8 @@ def fit_marginals(
     Parameters
     ----------
     marginals : mapping of tuple of columns to Release
-        Counts of records with noise, an axis for each column of the tuple, in its order. Tables may overlap, and
-        disagree by their noise.
+        Counts of records with noise, an axis for each column of the tuple, in its order; the labels of an axis, if it
+        has any, are those of the domain in any order. Tables may overlap, and disagree by their noise.
     domain : mapping of column to int or sequence
         What each column may hold: a number k for the codes 0..k-1, or labels. A column that no table has is uniform.
     n_records : int, optional
@@ -89,7 +90,7 @@ def fit_marginals(
     """
     if not isinstance(marginals, Mapping):
         raise TypeError(f"`marginals` must be a mapping by columns, got {type(marginals).__name__}")
-    net = DiscreteBayesNet([], domain)
+    net = domain_of(domain)
     found: dict[tuple[int, ...], NoisyMarginal] = {}
     for names, release in marginals.items():
         table = _marginal(net, names, release)
@@ -127,6 +128,13 @@ def _marginal(net: DiscreteBayesNet, names: Nodes, release: Release) -> NoisyMar
             f"`marginals[{names}]` must have geometric, Laplace or Gaussian noise, of one variance and not clipped, "
             f"got {release.noise!r}"
         )
+    for place, (axis, name) in enumerate(zip(fitting(release.axes_, shape), names, strict=False)):
+        if axis.name != name and axis.name in net.nodes:
+            raise ValueError(f"`marginals[{names}]` must have the axes in this order, got {axis.name!r} for {name!r}")
+        if axis.labels is not None:
+            labels = list(axis.labels)
+            wanted = net._declared[name].order(labels, f"marginals[{names}]")
+            values = values.take([labels.index(label) for label in wanted], place)
     return NoisyMarginal(tuple(sorted(places)), values.transpose(np.argsort(places)), variance)
 
 

@@ -10,7 +10,7 @@ differentially private synthetic data, J. Privacy and Confidentiality 11(3), whe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -21,9 +21,8 @@ from quincunx._progress import Progress, reporting
 from quincunx._types import Array, ByLabel, Floats, Ints
 from quincunx.posterior import _account
 from quincunx.posterior._measuring import scopes_of
-from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._records import Nodes, Records
-from quincunx.posterior._synthetic import Groups, SyntheticBayesNet, group_of
+from quincunx.posterior._synthetic import Groups, SyntheticBayesNet, domain_of, group_of
 from quincunx.privacy import ReplaceOne
 from quincunx.privacy._categorical import on_simplex
 from quincunx.privacy._relations import Relation
@@ -50,10 +49,8 @@ class MarginalSelection(Guaranteed):
     def __init__(
         self, domain: ByLabel[CategoriesLike], workload: Iterable[Iterable[Hashable]] | None, relation: Relation
     ) -> None:
-        if not isinstance(domain, Mapping):
-            raise TypeError(f"`domain` must be a mapping by column, got {type(domain).__name__}")
         self.relation = _account.relation_of(relation)
-        self._net = DiscreteBayesNet([], domain)
+        self._net = domain_of(domain)
         self.columns: Nodes = self._net.nodes
         self._sizes = list(self._net._sizes.values())
         self._scopes = scopes_of(self.columns, workload)

@@ -10,8 +10,9 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from quincunx import _check
+from quincunx._categories import Categories, CategoriesLike
 from quincunx._rng import RandomSource, generator
-from quincunx._types import DataFrame, Floats, Ints
+from quincunx._types import ByLabel, DataFrame, Floats, Ints
 from quincunx.posterior._junction_tree import Columns
 from quincunx.posterior._network import DiscreteBayesNet, PrivateBayesNet
 from quincunx.posterior._parts import posterior_doc
@@ -173,6 +174,16 @@ class SyntheticBayesNet(PrivateBayesNet):
             codes = np.broadcast_to(np.arange(numbers.shape[1]), numbers.shape)
             records[order, self.net._columns[node]] = np.repeat(codes.reshape(-1), numbers.reshape(-1))
         return records
+
+
+def domain_of(domain: ByLabel[CategoriesLike]) -> DiscreteBayesNet:
+    """Return the network without edges of the columns of a domain."""
+    if not isinstance(domain, Mapping):
+        raise TypeError(f"`domain` must be a mapping by column, got {type(domain).__name__}")
+    if not domain:
+        raise ValueError("`domain` must name at least one column, got none")
+    declared = {name: Categories.of(each, f"domain[{name!r}]", maximum=2**16) for name, each in domain.items()}
+    return DiscreteBayesNet([], declared)
 
 
 def of_conditionals(
