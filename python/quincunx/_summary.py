@@ -307,9 +307,9 @@ class Summary:
 
         Parameters
         ----------
-        parts : iterable, path, pyarrow dataset or dask.dataframe
+        parts : iterable, path, pyarrow dataset, Dask frame or array
             Arrays, releases, data frames, record batches or summaries; tuples of records and answers for a regression;
-            or a Parquet file or folder. The partitions of a Dask frame are summarized where they are. A single array,
+            or a Parquet file or folder. The partitions of Dask are summarized where they are. A single array,
             release, frame or dictionary of groups is one part.
         model : object
             Whose ``summarize`` is called with each part.
@@ -350,7 +350,9 @@ class Summary:
         one = _Each(model, columns, target, {"unsafe": unsafe, **given})
         if hasattr(parts, "to_delayed"):
             dask = require("dask", "dask")
-            found = [dask.delayed(one, pure=False)(part) for part in parts.to_delayed()]
+            if hasattr(parts, "rechunk") and hasattr(parts, "ndim"):  # an array: no report of one user is divided
+                parts = parts.rechunk(dict.fromkeys(range(1, parts.ndim), -1))
+            found = [dask.delayed(one, pure=False)(part) for part in np.ravel(parts.to_delayed())]
             while len(found) > 1:
                 found = [dask.delayed(total, pure=False)(found[i : i + 8]) for i in range(0, len(found), 8)]
             return dask.compute(*found)[0]  # type: ignore[no-any-return]

@@ -530,6 +530,11 @@ def test_partitions_of_a_dask_frame_are_summarized_where_they_are():
     model, (reports,) = EVERY["normal numbers"]
     frame = dask.from_pandas(pandas.DataFrame({"z": reports}), npartitions=11)
     assert Summary.from_parts(frame, model) == model.summarize(reports)
+    model = ldp.HistogramModel(privacy.UnaryEncoding(1.0, 3))
+    rows = np.random.default_rng(2).integers(0, 2, (60, 3))
+    for chunks in ((7, 3), (20, 2)):
+        array = pytest.importorskip("dask.array").from_array(rows, chunks=chunks)
+        assert Summary.from_parts(array, model) == model.summarize(rows)
 
 
 def test_files_are_read_in_pieces(tmp_path):
