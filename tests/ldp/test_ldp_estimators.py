@@ -369,6 +369,12 @@ def test_rates_of_descent_are_tuned_on_public_records():
     assert model.learning_rate == min(model.tuned_losses_, key=model.tuned_losses_.get)
     assert sorted(model.tuned_losses_) == [0.01, 0.03, 0.1, 0.3, 1.0, 3.0]
     assert not hasattr(model, "coef_")
+    with np.errstate(all="ignore"):  # weights beyond doubles have no loss, which is not the least
+        assert model.tune(x, y, [1e308, 0.1], n_repeats=2).learning_rate == 0.1
+        with pytest.raises(ValueError, match="`rates` must hold one of a finite loss"):
+            model.tune(x, y, [1e308])
+    with pytest.raises(ValueError, match=r"`X` must have shape \(n, 3\), got \(3,\)"):
+        model.fit(x, y).predict(x[0])
 
 
 def test_short_chains_are_warned_of():

@@ -151,8 +151,11 @@ class LDPSGD(Parametrized):
             for _ in range(number):
                 weights = self._descend(task, rows, answers, rate, self._group(n, d), release)
                 runs.append(float(np.mean(_losses(task, rows @ weights, answers))))
-            losses[rate] = float(np.mean(runs))
-        self.learning_rate = min(losses, key=losses.__getitem__)
+            losses[rate] = float(np.nan_to_num(np.mean(runs), nan=np.inf, posinf=np.inf))  # of weights that are none
+        best = min(losses, key=losses.__getitem__)
+        if not losses[best] < np.inf:
+            raise ValueError(f"`rates` must hold one of a finite loss, got the losses {losses}")
+        self.learning_rate = best
         self.tuned_losses_ = losses
         return self
 
@@ -199,7 +202,10 @@ class LDPSGD(Parametrized):
         """
         if not hasattr(self, "coef_"):
             raise ValueError("this LDPSGD is not fitted yet: call `fit` first")
-        scores = np.asarray(_check.reals(X, "X") @ self.coef_)
+        rows = _check.reals(X, "X")
+        if rows.ndim != 2 or rows.shape[1] != len(self.coef_):
+            raise ValueError(f"`X` must have shape (n, {len(self.coef_)}), got {rows.shape}")
+        scores = np.asarray(rows @ self.coef_)
         return scores if self.task == "linear" else (scores > 0).astype(np.int64)
 
 
