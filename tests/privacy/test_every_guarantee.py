@@ -299,6 +299,19 @@ def test_choices_claim_what_all_of_them_together_give_away(monotonic, choices):
     assert single.guarantee == mechanism.guarantee
 
 
+def test_scores_of_any_size_are_told_apart():
+    mechanism = ExponentialMechanism(1.0, 1.0)
+    near = mechanism.log_likelihood(0, [2.0, 0.0])
+    for scores in ([4e9 + 2, 4e9], [2**53 + 3, 2**53 + 1], np.array([2**64 - 1, 2**64 - 3], dtype=np.uint64)):
+        assert mechanism.log_likelihood(0, scores) == pytest.approx(near)
+        assert np.diff(mechanism.noise.units(scores)) == np.diff(mechanism.noise.units([2.0, 0.0]))
+    assert mechanism.release([[5e9, 6e9], [1e308, -1e308]]).values.tolist() == [1, 0]
+    # At the end of where steps are counted from zero, neighbors are no further apart than elsewhere.
+    step, most = mechanism.step, 2.0**61
+    law = [mechanism.noise.units([(most + more) * step, -(most + more) * step]) for more in (0, 2**30)]
+    assert law[0][0] - law[0][1] == law[1][0] - law[1][1] == 2**62
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_grid_models_claim_what_the_worst_data_sets_give_away(seed):
     # All data sets of three records or fewer and all their neighbors, in 40 digits: a family made of random numbers.

@@ -25,7 +25,8 @@ from quincunx.privacy._release import Release, seed_words
 #: Steps of the grid of scores per sensitivity, as a power of two: rounding widens the sensitivity by a step, a
 #: billionth.
 SCORE_BITS = 30
-#: Scores beyond this many steps are clipped, so that differences of two stay within 64 bits.
+#: Scores of more steps are counted from the best one, to twice as many below it, so that differences stay within 64
+#: bits. Others differ by no more, so that either way a score moves by no more than it did.
 LARGEST_SCORE = 2**61
 
 
@@ -74,6 +75,7 @@ class ExponentialChoice(Noise):
         Returns
         -------
         ndarray of int64, shape (..., k)
+            But for a number of steps that is the same for all, where some are beyond 2**61.
 
         Raises
         ------
@@ -84,7 +86,15 @@ class ExponentialChoice(Noise):
         if values.ndim == 0 or values.shape[-1] == 0:
             raise ValueError(f"`{name}` must have a last axis of at least one element, got shape {values.shape}")
         with np.errstate(over="ignore"):
-            return np.rint(np.clip(values / self.step, -LARGEST_SCORE, LARGEST_SCORE)).astype(np.int64)
+            steps = np.rint(values / self.step)
+        given = np.asarray(scores)
+        rounded = given.dtype.kind in "iu" and np.abs(values).max(initial=0) >= 2**53
+        if not rounded and np.abs(steps).max(initial=0) <= LARGEST_SCORE:
+            return steps.astype(np.int64)
+        exact = [round(Fraction(score) / Fraction(self.step)) for score in given.reshape(-1).tolist()]
+        whole = np.array(exact, dtype=object).reshape(values.shape)
+        from_best = whole - whole.max(axis=-1, keepdims=True)
+        return np.asarray(np.maximum(from_best, -2 * LARGEST_SCORE), dtype=np.int64)
 
     def _log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> Floats:
         units = self.units(x)
@@ -133,7 +143,8 @@ class ExponentialMechanism(Mechanism):
 
     Notes
     -----
-    About 10 ns per element of the set and 0.3 us per choice, whatever the scores are. With weight ``exp(epsilon score /
+    About 10 ns per element of the set and 0.3 us per choice, whatever the scores are; 3 us per element where one is
+    beyond ``2**31`` sensitivities, or a whole number beyond ``2**53``. With weight ``exp(epsilon score /
     (2 sensitivity))`` the chosen score lies more than ``(2 sensitivity / epsilon) (log(k / s) + t)`` below the best
     with probability at most ``exp(-t)``, for a set of k elements of which s are best: `utility_bound`.
 
