@@ -160,6 +160,9 @@ def test_a_discrete_gaussian_vector_has_more_than_the_scalar_profile():
 def test_a_replaced_record_that_moves_between_blocks_counts_twice():
     block = GeometricMechanism(alpha=0.5, sensitivity=1, relation=AddRemove()).guarantee
     assert parallel([block] * 5).epsilon == block.epsilon
+    assert parallel([block, 3 * block, block & block]) == 3 * block  # a composition bounds each part of it
+    with pytest.raises(NoGuarantee, match="is known to bound the others"):
+        parallel([2 * block, block & PrivacyGuarantee(9.0, relation=AddRemove())])
     moved = parallel([block] * 5, relation=ReplaceOne())
     assert moved.relation == ReplaceOne()
     assert moved.epsilon >= 2 * LOG2  # F8: 4/9 against 1/9

@@ -2,9 +2,7 @@
 
 import os
 import threading
-from collections import Counter
 from collections.abc import Hashable, Iterable
-from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from operator import and_
@@ -16,7 +14,7 @@ from quincunx._html import table_html
 from quincunx._types import Facts
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._book import Book
-from quincunx.privacy._composition import Part
+from quincunx.privacy._composition import counted
 from quincunx.privacy._filters import (
     KINDS,
     Account,
@@ -559,7 +557,4 @@ def _filter(epsilon: object, delta: object, kind: object, failure: object) -> Fi
 
 def _multiset(guarantee: PrivacyGuarantee) -> tuple[object, ...]:
     """Return what tells two guarantees apart: their parts, and how many there are of each."""
-    parts: Counter[Part] = Counter()
-    for part in guarantee.parts:
-        parts[replace(part, times=1)] += part.times
-    return guarantee.relation, guarantee.numerics, frozenset(parts.items())
+    return guarantee.relation, guarantee.numerics, frozenset(counted(guarantee.parts).items())

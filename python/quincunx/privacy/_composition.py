@@ -1,6 +1,7 @@
 """What a release is made of, and what follows for all of it: the figures of parts that compose."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -121,6 +122,14 @@ class Part:
     def pure(self) -> Fraction | None:
         """The largest loss of all copies, None if it is infinite."""
         return None if self.curve.pure is None else self.curve.pure * self.count
+
+
+def counted(parts: Iterable[Part]) -> Counter[Part]:
+    """Return how often there is each part."""
+    found: Counter[Part] = Counter()
+    for part in parts:
+        found[replace(part, times=1)] += part.times
+    return found
 
 
 @sections

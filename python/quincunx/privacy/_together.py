@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from quincunx import _check
 from quincunx.privacy import _rational, _relations
-from quincunx.privacy._composition import Part, worse
+from quincunx.privacy._composition import Part, counted, worse
 from quincunx.privacy._curves import Approx, Curve, Pure, Subsampled
 from quincunx.privacy._guarantee import PrivacyGuarantee, guarantee_of
 from quincunx.privacy._privacy_map import Declared, Shift
@@ -38,7 +38,7 @@ def parallel(
     Raises
     ------
     NoGuarantee
-        If none of the guarantees bounds all others, or no rule is known for the relation.
+        If none of the guarantees is known to bound all others, or no rule is known for the relation.
     ValueError, TypeError
         If there are none, or their relations differ.
 
@@ -119,11 +119,11 @@ def _largest(blocks: list[PrivacyGuarantee]) -> PrivacyGuarantee:
     for one in blocks:
         if all(_bounds(one.parts, other.parts) for other in blocks):
             return one
-    raise NoGuarantee("no one of the guarantees bounds the others; compose them instead")
+    raise NoGuarantee("no one of the guarantees is known to bound the others; compose them instead")
 
 
 def _bounds(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
-    if one == other:
+    if counted(other) <= counted(one):  # what is released beside them tells no less
         return True
     if len(one) != 1 or len(other) != 1 or one[0].times != 1 or other[0].times != 1:
         return False
