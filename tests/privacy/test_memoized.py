@@ -201,6 +201,8 @@ def test_wrong_calls_are_refused_in_words():
         (lambda: MemoizedUnaryEncoding(50.0, 200.0, 3), "must differ in probabilities of 64 bits"),
         (lambda: mechanism.guarantee_of_reports(0), "`reports`"),
         (lambda: mechanism.variances([1, 0], 5), r"`shares` must have shape \(3,\)"),
+        (lambda: mechanism.variances([2, 0, 0], 5), "`shares` must be at least 0 and sum to at most 1, got 0.0 and 2"),
+        (lambda: mechanism.variances([-0.1, 0.5, 0.5], 5), "`shares` must be at least 0 and sum to at most 1"),
         (lambda: mechanism.report(mechanism.release([0])), "`kept` must be a Release of `memoize` of this mechanism"),
     ]:
         with pytest.raises(ValueError, match=words):

@@ -129,6 +129,8 @@ def shares_of(declared: Categories, shares: npt.ArrayLike, users: int) -> tuple[
     known, number = _check.reals(shares, "shares"), _check.whole(users, "users", minimum=1)
     if known.shape != (len(declared),):
         raise ValueError(f"`shares` must have shape ({len(declared)},), got {known.shape}")
+    if known.min() < 0 or known.sum() > 1 + 1e-9:
+        raise ValueError(f"`shares` must be at least 0 and sum to at most 1, got {known.min()} and {known.sum()}")
     return known, number
 
 

@@ -176,7 +176,7 @@ class SupportNoise(CategoricalNoise):
         Raises
         ------
         ValueError, TypeError
-            If there are not k shares, or no users.
+            If they are not k shares, or of no users.
         """
         return self._of_users(shares, users)
 
