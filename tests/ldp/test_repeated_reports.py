@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas
 import pytest
 from scipy import stats
 from tests.ldp.reports import all_reports
@@ -368,6 +369,7 @@ def test_the_threshold_of_several_reports_is_that_of_permanent_rows():
 def test_what_are_no_repeated_reports_is_refused():
     daily, model = DAILY[0], ldp.HistogramModel(data="repeated")
     first = daily.release([0, 1, 2], insecure_seed=1)
+    named = daily.memoize(pandas.Series([0, 1, 2], index=["ada", "bo", "cy"]))
     for call, kind, words in [
         (lambda: model.fit([first, first[:2]]), ValueError, "same users throughout, got 3 and 2"),
         (lambda: model.fit([first, [[0, 1, 0]]]), TypeError, "a list of releases alone"),
@@ -382,6 +384,7 @@ def test_what_are_no_repeated_reports_is_refused():
         (lambda: ldp.estimate_frequencies(first.masked(np.eye(3, dtype=bool))), ValueError, "a masked release"),
         (lambda: model.fit([[0, 1, 2]]), ValueError, "`mechanism` must be given"),
         (lambda: model.fit(first, counts=[1, 1, 1]), TypeError, "`counts` must be None but with data=.patterns"),
+        (lambda: model.fit([daily.report(named), daily.report(named[::-1])]), ValueError, "same users in one order"),
         (lambda: ldp.HistogramModel().fit(first, counts=[1, 1, 1]), TypeError, "`counts` must be None but with data="),
         (lambda: ldp.HistogramModel().fit(first, n=3), TypeError, "`n` must be None but with data=.counts"),
         (lambda: model.fit(np.zeros((2, 1, 1, 3), int), mechanism=daily), ValueError, r"\(n, reports, \.\.\.\)"),

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check
+from quincunx import _check, _tables
 from quincunx._categories import Categories
 from quincunx._inference import Floats, Variable, parameters
 from quincunx._summary import Summary
@@ -376,6 +376,9 @@ class HistogramModel(PrivateModel):
                     "`released` must be an array of shape (n, reports, ...), or a list of releases alone, got a list "
                     f"of {found}: np.stack(arrays, axis=1) (of masked ones np.ma.stack) has the reports of each user"
                 )
+        users = {axes[0].labels for part in parts if (axes := _tables.axes(part))} - {None}
+        if len(users) > 1:
+            raise ValueError("`released` must be of the same users in one order, got rows whose labels are not")
         own = self.mechanism, self._known, type(self).__name__
         laws = [noise_of(part, mechanism, *own, masked=True) for part in parts]
         declared = [self._declared(noise, None) for noise in laws]
