@@ -151,7 +151,8 @@ def shuffled_epsilon(epsilon: float, n: int, delta: float) -> float:
     Returns
     -------
     float
-        Never below the value of the reduction and above it by less than 1e-6; at most `epsilon`.
+        Never below the value of the reduction, and above it by less than 1e-6; `epsilon` itself where that is above 30,
+        or `delta` below 1e-311.
 
     {domain}
 
