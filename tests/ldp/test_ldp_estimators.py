@@ -349,6 +349,18 @@ def test_what_the_document_lists_is_refused_by_name(call, says):
         call()
 
 
+def test_answers_beside_moments_and_single_ratios_are_refused():
+    moments = ldp.statistics.linear(np.ones((4, 1)), np.ones(4), x_bound=1.0, y_bound=1.0)
+    model = ldp.LinearRegression(privacy.GaussianMechanism(sigma=1.0, sensitivity=1.0), kind="statistics")
+    for call in (model.fit, model.summarize):
+        with pytest.raises(TypeError, match="`y` must be None with kind="):
+            call(moments, np.ones(4))
+    with pytest.raises(TypeError, match=r"`noise_ratios` must be a pair of numbers, got 2\.0"):
+        ldp.statistics.linear(np.ones((4, 1)), np.ones(4), x_bound=1.0, y_bound=1.0, noise_ratios=2.0)
+    with pytest.raises(TypeError, match=r"`noise_ratios` must be a pair of numbers, got \(1.0,\)"):
+        model.set_params(noise_ratios=(1.0,)).fit(moments)
+
+
 def test_empty_and_scattered_data_are_taken():
     mechanism = privacy.LaplaceMechanism(1.0, -5, 5)
     z = np.arange(12.0).reshape(3, 4)

@@ -54,7 +54,7 @@ from quincunx.ldp._noise import (
 from quincunx.ldp._problem import Block, PosteriorDraws
 from quincunx.ldp._simulation import DataSet, covariance, generated, noisy
 from quincunx.ldp.priors import HalfNormal, Normal
-from quincunx.ldp.statistics import _of_linear, _of_logistic, smat
+from quincunx.ldp.statistics import _of_linear, _of_logistic, _pair, smat
 from quincunx.privacy import Release
 from quincunx.privacy.noise import GaussianNoise, LaplaceNoise, Noise, RandomizedResponseNoise
 
@@ -104,7 +104,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
             A list with a Release in it is of groups of users: each release has its own noise, raw values none. Or a
             summary.
         y : Release, array_like or list of these
-            With ``kind="inputs"`` the noisy answers, shape (n,); a list goes with a list of records.
+            With ``kind="inputs"`` the noisy answers, shape (n,); a list goes with a list of records. None with moments.
         n : int, optional
             With a sum: the number of users; a list for groups.
         mechanism : optional
@@ -144,7 +144,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         """
         if _with_summaries(x):
             return self._mixed(x, y, n, mechanism)
-        if self._by_moments():
+        if self._by_moments(y):
             several = self._split(x, mechanism, n=n)
             found = [self._totals(part, own["n"], mechanism) for part, own in several]
         elif not self._with_residual:
@@ -172,8 +172,8 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         ]
         return total([Summary(self._summarized_as()), *summed])
 
-    def _by_moments(self) -> bool:
-        """Whether users release moments and not records."""
+    def _by_moments(self, y: object) -> bool:
+        """Whether users release moments and not records, and then no answers beside them."""
         if _check.one_of(self.kind, "kind", ("inputs", "statistics")) == "inputs":
             return False
         if self.fit_intercept:
@@ -181,6 +181,8 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
                 '`fit_intercept` must be False with kind="statistics": append a constant to each record before '
                 "the statistics are made"
             )
+        if y is not None:
+            raise TypeError('`y` must be None with kind="statistics": the answers are in the moments, which are `x`')
         return True
 
     def _summarized_as(self) -> str:
@@ -321,7 +323,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         bound = None if self.x_bound is None else _check.real(self.x_bound, "x_bound", positive=True)
         if are_populations(x):
             self._by_label(x)  # which refuses
-        by_moments = self._by_moments()
+        by_moments = self._by_moments(y)
         if _with_summaries(x):
             return self._of_summary(self._mixed(x, y, n, mechanism), None), bound, None
         if by_moments:
@@ -600,7 +602,7 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
 
     def _of_total(self, total: Floats, users: int, deviations: Floats) -> Records:
         d = self._features(total.size)
-        first, second = (_check.real(ratio, "noise_ratios", positive=True) for ratio in self.noise_ratios)
+        first, second = _pair(self.noise_ratios)
         size = d * (d + 1) // 2
         blocks = deviations[:size], deviations[size : size + d], deviations[size + d :]
         names = ("product of x and x", "product of x and y", "square of y")

@@ -99,6 +99,14 @@ def _one_each(answers: Floats, rows: Floats) -> Floats:
     return answers
 
 
+def _pair(ratios: object) -> tuple[float, float]:
+    """Return the ratios of noise, checked."""
+    if not (isinstance(ratios, (tuple, list)) and len(ratios) == 2):
+        raise TypeError(f"`noise_ratios` must be a pair of numbers, got {ratios!r:.40}")
+    first, second = (_check.real(ratio, "noise_ratios", positive=True) for ratio in ratios)
+    return first, second
+
+
 def _of_linear(x: Floats, y: Floats, first: float, second: float) -> Floats:
     """Return the moments of `linear`, of records as they are."""
     squares = svec(x[:, :, None] * x[:, None, :])
@@ -154,8 +162,7 @@ def linear(
     """
     rows, bound = _rows(X, x_bound), _check.real(y_bound, "y_bound", positive=True)
     answers = np.clip(_one_each(_check.reals(y, "y"), rows), -bound, bound)
-    first, second = (_check.real(ratio, "noise_ratios", positive=True) for ratio in noise_ratios)
-    return _of_linear(rows, answers, first, second)
+    return _of_linear(rows, answers, *_pair(noise_ratios))
 
 
 def logistic(X: npt.ArrayLike, y: npt.ArrayLike, *, x_bound: float, noise_ratio: float = 1.0) -> Floats:
