@@ -276,6 +276,8 @@ def test_what_has_no_answer_is_refused():
         found.query(["A", "A"])
     with pytest.raises(ValueError, match="different nodes"):
         found.query(["A"], {"A": 0})
+    with pytest.raises(TypeError, match="`given` must be a mapping of nodes to categories, got list"):
+        found.query(["A"], ["B"])
     with pytest.raises(ValueError, match="`node` must be one of"):
         found.query(["C"])
     with pytest.raises(ValueError, match=r"given\['A'\]"):

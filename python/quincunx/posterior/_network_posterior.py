@@ -211,6 +211,8 @@ def joint(
 ) -> Floats:
     """Return the joint law of some nodes given others, for each draw: `NetworkPosterior.query` describes it."""
     n_draws = len(next(iter(cpds.values())))
+    if not isinstance(given, Mapping | None):
+        raise TypeError(f"`given` must be a mapping of nodes to categories, got {type(given).__name__}")
     # One more than there are is one twice; what says to have 2**60 is not believed.
     wanted, known = list(itertools.islice(nodes, len(net.nodes) + 1)), dict(given or {})
     for node in (*wanted, *known):

@@ -58,9 +58,9 @@ posterior_doc = assembled(
     no_query="""
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         If a node is not of the graph, is asked for twice or asked for and given, a category is not declared, or what
-        is given has probability 0.
+        is given has probability 0, or is no mapping.
     TooLargeError
         If a table on the way needs more memory than is available.
     """,
