@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, ClassVar, Protocol, Self, dataclass_transform
 import numpy as np
 
 import quincunx
+from quincunx import _check
 from quincunx._docs import sections
 from quincunx._inference import Arrays, decode, encode
 from quincunx._npz import open_own, write_npz
@@ -170,6 +171,7 @@ class Summary:
     def __post_init__(self) -> None:
         if not isinstance(self.model, str):
             raise TypeError(f"`model` must be a string, got {type(self.model).__name__}")
+        _check.flag(self.unsafe, "unsafe")
         if not isinstance(self.parts, tuple) or not all(isinstance(part, Part) for part in self.parts):
             raise TypeError(
                 f"`parts` must be a tuple of parts, as `summarize` makes them, got {type(self.parts).__name__}"
@@ -188,7 +190,7 @@ class Summary:
             names = names or part.named
             law = part.law()
             by_law[law] = by_law[law].plus(part) if law in by_law else part
-        return cls(model, tuple(by_law[law] for law in sorted(by_law)), bool(unsafe))
+        return cls(model, tuple(by_law[law] for law in sorted(by_law)), unsafe)
 
     @property
     def n(self) -> int:
@@ -256,7 +258,7 @@ class Summary:
         OSError
             If it cannot be written.
         """
-        self._refuse(unsafe, "saved", "`save`")
+        self._refuse(_check.flag(unsafe, "unsafe"), "saved", "`save`")
         arrays: Arrays = {}
         parts = [
             [part.kind, {name: encode(value, f"{i}_{name}", arrays) for name, value in vars(part).items()}]

@@ -86,6 +86,11 @@ def test_exact_counts_do_not_leave_the_process_unasked(tmp_path):
     assert pickle.loads(pickle.dumps(asked)) == summary
     assert not (asked + summary).unsafe
     assert (asked + asked).unsafe
+    for word in ("no", 1, None):
+        for call in (BINARY.summarize, lambda _, unsafe: summary.save(tmp_path / "no.npz", unsafe=unsafe)):
+            with pytest.raises(TypeError, match="`unsafe` must be True or False"):
+                call(RECORDS, unsafe=word)
+    assert not (tmp_path / "no.npz").exists()
     summary.save(tmp_path / "counts.npz", unsafe=True)
     assert Summary.load(tmp_path / "counts.npz") == summary
 

@@ -233,7 +233,7 @@ class Structure:
             self._of_summary(data, [])
             return data
         tables, rows = self._tables(data, list(self.measured))
-        return Summary(self._summarized_as(), (FamilyTables(rows, tuple(tables.values())),), bool(unsafe))
+        return Summary(self._summarized_as(), (FamilyTables(rows, tuple(tables.values())),), unsafe)
 
     def _summarized_as(self) -> str:
         families = {node: self.parents[node] for node in self.nodes}
