@@ -339,9 +339,11 @@ impl Likelihood for Categories {
         let mut total = 0.0;
         for (k, (&count, &theta)) in self.counts.iter().zip(natural).enumerate() {
             let p = self.other + slope * theta;
-            total += if count > 0.0 { count * p.ln() } else { 0.0 };
+            // What nobody released counts for nothing, also where its probability is 0.
+            let (log, relative) = if count > 0.0 { (p.ln(), slope / p) } else { (0.0, 0.0) };
+            total += count * log;
             if let Some(gradient) = gradient.as_deref_mut() {
-                gradient[k] = count * slope / p;
+                gradient[k] = count * relative;
             }
         }
         total

@@ -1,6 +1,7 @@
 """Estimates of shares without a posterior: by hand, by enumeration, and beside the likelihood that they maximize."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -148,3 +149,11 @@ def test_estimates_that_are_shares_are_left_as_they_are():
         unbiased = estimate_frequencies(x, "unbiased", mechanism=mechanism)
         if unbiased.min() > 0:
             np.testing.assert_array_equal(estimate_frequencies(x, "norm-cut", mechanism=mechanism), unbiased)
+
+
+def test_what_nobody_released_has_a_share_of_zero_and_no_slope():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert estimate_frequencies([0, 0, 0, 2], "likelihood") == pytest.approx([0.75, 0.0, 0.25])
+    _, slope = ldp.HistogramModel().log_likelihood([0, 0, 2], theta=[0.7, 0.0, 0.3], gradient=True)
+    assert slope["theta"] == pytest.approx([2 / 0.7, 0.0, 1 / 0.3])
