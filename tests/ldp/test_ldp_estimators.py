@@ -359,6 +359,10 @@ def test_answers_beside_moments_and_single_ratios_are_refused():
         ldp.statistics.linear(np.ones((4, 1)), np.ones(4), x_bound=1.0, y_bound=1.0, noise_ratios=2.0)
     with pytest.raises(TypeError, match=r"`noise_ratios` must be a pair of numbers, got \(1.0,\)"):
         model.set_params(noise_ratios=(1.0,)).fit(moments)
+    both = (
+        ldp.statistics.linear([[1.0]], [1.0], x_bound=1, y_bound=1, noise_ratios=r) for r in ((2, 3), np.array([2, 3]))
+    )
+    np.testing.assert_array_equal(*both)
 
 
 def test_empty_and_scattered_data_are_taken():

@@ -101,7 +101,7 @@ def _one_each(answers: Floats, rows: Floats) -> Floats:
 
 def _pair(ratios: object) -> tuple[float, float]:
     """Return the ratios of noise, checked."""
-    if not (isinstance(ratios, (tuple, list)) and len(ratios) == 2):
+    if not (isinstance(ratios, (tuple, list, np.ndarray)) and np.ndim(ratios) == 1 and len(ratios) == 2):
         raise TypeError(f"`noise_ratios` must be a pair of numbers, got {ratios!r:.40}")
     first, second = (_check.real(ratio, "noise_ratios", positive=True) for ratio in ratios)
     return first, second
