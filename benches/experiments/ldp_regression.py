@@ -7,8 +7,7 @@ ball, together with a constant coordinate of 1/2 for the intercept. Rates of des
 wine:  6497 red and white wines (made ones where the files are not there), y = (quality - 6)/1.5 clipped to [-2, 2];
        root mean square error of predicted quality on a fifth of the rows.
 adult: 48842 records of a census, income above 50K; the area under the curve on a fifth of the rows. Noisy inputs of
-       10^4 rows with half of epsilon on the label (composed exactly), noisy moments of all, LDP-SGD on the 10^4. A fit
-       to noisy inputs takes half a minute or more: by default two repeats have one.
+       10^4 rows with half of epsilon on the label (composed exactly), noisy moments of all, LDP-SGD on the 10^4.
 
 Beside them the fit that sees the same records without noise, and a constant. Said at the end is where learning starts:
 from which epsilon on a method beats the constant by two standard errors of the difference.
@@ -172,8 +171,8 @@ def short(settings):
     return {name: min(300, number) for name, number in settings.items()}
 
 
-def run(name, data, repeats, epsilons, few=10_000, draws=500, of_inputs=2):
-    """Rows of (epsilon, results by method): of noisy inputs, which take minutes, for the first repeats alone."""
+def run(name, data, repeats, epsilons, few=10_000, draws=500, of_inputs=None):
+    """Rows of (epsilon, results by method): of noisy inputs, which take longest, for the first repeats if so wanted."""
     task, (public, (X, y)) = Task(name), prepared(*data)
     settings = {"n_warmup": draws, "n_draws": draws}
     rates = {}
@@ -186,7 +185,7 @@ def run(name, data, repeats, epsilons, few=10_000, draws=500, of_inputs=2):
         train, test = ((X[part], y[part]) for part in np.split(order, [len(X) * 4 // 5]))
         common = without_noise(task, public, train, test, few, settings, seed)
         for epsilon in epsilons:
-            inputs = name == "adult" and repeat < of_inputs
+            inputs = name == "adult" and (of_inputs is None or repeat < of_inputs)
             results = with_noise(task, epsilon, rates[epsilon], train, test, few, settings, seed, inputs)
             for method, value in (results | common).items():
                 found[epsilon].setdefault(method, []).append(value)
@@ -233,9 +232,7 @@ def main():
     parser.add_argument("task", choices=["wine", "adult"])
     parser.add_argument("--repeats", type=int, help="by default 30, quick 2")
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.5, 1.0, 2.0, 4.0, 8.0])
-    parser.add_argument(
-        "--inputs", type=int, default=2, help="repeats of noisy inputs, each of half a minute or more (adult)"
-    )
+    parser.add_argument("--inputs", type=int, help="repeats of noisy inputs (adult), by default all")
     parser.add_argument("--descent", action="store_true", help="LDP-SGD alone, by learning rate and without noise")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -259,7 +256,7 @@ def main():
     starts = learning_starts(rows, Task(options.task).higher)
     told = (f"{name} {'at none' if start is None else f'from {start:g}'}" for name, start in starts.items())
     print("better than the constant by two standard errors, epsilon: " + ", ".join(told))
-    if "inputs" in methods and options.inputs < repeats:
+    if "inputs" in methods and options.inputs is not None and options.inputs < repeats:
         print(f"inputs: {options.inputs} repeats")
     if options.picture and (pyplot := plotting()):
         figure, axes = pyplot.subplots()
