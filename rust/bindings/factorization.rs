@@ -356,9 +356,11 @@ impl GibbsChain {
         py: Python<'py>,
         factor: usize,
         sums: LentRow<'_, f64>,
-        shared: Vec<LentTable<'_, f64>>,
+        shared: Option<Vec<LentTable<'_, f64>>>,
     ) -> PyResult<Table<'py, f64>> {
-        self.chain.set_shared(matrices(py, &shared)?).map_err(|error| raise(py, error))?;
+        if let Some(shared) = shared {
+            self.chain.set_shared(matrices(py, &shared)?).map_err(|error| raise(py, error))?;
+        }
         let width = self.chain.factors()[0].width;
         let whole = padded(sums.as_slice()?, width);
         let held = compute(py, None, |_| Ok(self.chain.held_exposures(factor, &whole)))?;

@@ -87,8 +87,9 @@ def resized(problem: Problem, data: Data, rows: slice) -> Problem:
     layout, number = problem.layout, data.shape[0]
 
     def cut(prior: Floats) -> Floats:
-        wide = prior.reshape(-1, layout.n_components) if prior.size > 1 else None
-        return prior if wide is None else np.ascontiguousarray(wide[rows]).reshape(-1)
+        if prior.size <= 1:
+            return prior
+        return np.ascontiguousarray(prior.reshape(-1, layout.n_components)[rows]).reshape(-1)
 
     first, *others = layout.factors
     (shape, rate), *of_others = problem.priors

@@ -59,8 +59,8 @@ class GibbsShard(RowShard):
             found[chain] = [shards.narrow(tally) for tally in tallies], sums
         return found
 
-    def held(self, factor: int, given: dict[int, tuple[Floats, list[Floats]]]) -> dict[int, Floats]:
-        """Return what a factor is exposed to in the cells held out, given sums over all rows and shared factors."""
+    def held(self, factor: int, given: dict[int, tuple[Floats, list[Floats] | None]]) -> dict[int, Floats]:
+        """Return what a factor is exposed to in the cells held out, given sums over all rows and new shared factors."""
         return {chain: self._chains[chain].held_exposures(factor, *own) for chain, own in given.items()}
 
     def draw(self, shared: dict[int, list[Floats]]) -> dict[int, tuple[Array, Floats]]:
@@ -190,7 +190,9 @@ class ShardedGibbs(Together, Sampler):
             tallies = {i: shards.total(shard[i][0][number] for shard in found).astype(np.uint64) for i in active}
             held = dict.fromkeys(active, np.empty((0, self.problem.layout.n_components)))
             if self._holds:
-                of_shards = self.where.call("held", number + 1, {i: (sums[i], active[i].factors) for i in active})
+                # The first time shards have the shared factors, of the sweep.
+                given = {i: (sums[i], one.factors if number else None) for i, one in active.items()}
+                of_shards = self.where.call("held", number + 1, given)
                 for i in active:
                     held[i] = np.sum([shard[i] for shard in of_shards if len(shard[i])], axis=0)
                     held[i][all_held] = np.inf
