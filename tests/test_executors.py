@@ -198,6 +198,37 @@ def test_a_job_that_ends_early_ends_its_tasks_here(pool):
     assert stop_files() == before, "nothing is left behind"
 
 
+def test_no_lock_of_a_task_is_held_while_it_is_waited_for():
+    """Who takes the locks of tasks one after the other can be interrupted between two, and leaves the first taken."""
+
+    class Lock:
+        """A future's condition, entered as its own methods do and never taken apart from that."""
+
+        def __init__(self, condition):
+            self._condition = condition
+
+        def __enter__(self):
+            return self._condition.__enter__()
+
+        def __exit__(self, *error):
+            return self._condition.__exit__(*error)
+
+        def __getattr__(self, name):
+            assert name != "acquire", "the lock of a task was taken"
+            return getattr(self._condition, name)
+
+    class Watched(ThreadPoolExecutor):
+        def submit(self, function, /, *call):
+            future = super().submit(function, *call)
+            future._condition = Lock(future._condition)
+            return future
+
+    with Watched(2) as executor:
+        tasks = Tasks(executor, lambda number, _: time.sleep(0.2) or number, [(k,) for k in range(6)], "abcdef")
+        with tasks:
+            assert sorted(tasks) == [(k, k) for k in range(6)]
+
+
 def test_chains_end_with_their_fit(client, dask):
     model = PoissonFactorization(3, n_chains=2, n_warmup=10**6, n_draws=10, random_state=1)
     interrupt(KeyboardInterrupt)

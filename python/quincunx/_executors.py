@@ -6,6 +6,7 @@ What an executor is differs little: Dask's alone knows its workers while they co
 import contextlib
 import os
 import pickle
+import queue
 import socket
 import sys
 import tempfile
@@ -13,7 +14,7 @@ import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
@@ -208,13 +209,20 @@ class _Pool:
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
+        self._ended: queue.SimpleQueue[Handle] = queue.SimpleQueue()
 
     def submit(self, task: "_Task", call: Call, key: str) -> Handle:
-        return self._executor.submit(task, *call)
+        future: Handle = self._executor.submit(task, *call)
+        future.add_done_callback(self._ended.put)
+        return future
 
     def first(self, futures: set[Handle]) -> Iterable[Handle]:
         """Wait for a moment, or until something has ended, and return what has."""
-        return wait(futures, timeout=_LOOK, return_when=FIRST_COMPLETED).done
+        # `concurrent.futures.wait` takes every future's lock: one that Ctrl-C leaves taken stops the executor for ever.
+        try:
+            return [self._ended.get(timeout=_LOOK)]
+        except queue.Empty:
+            return []
 
     def result(self, future: Handle) -> Any:
         return future.result()
