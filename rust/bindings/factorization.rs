@@ -76,6 +76,11 @@ fn rates(hyperpriors: &str) -> PyResult<Rates> {
     word("hyperpriors", hyperpriors, &[("factor", Rates::Factor), ("row", Rates::Rows)])
 }
 
+/// The rates of a prior that are given.
+fn given(rate: Option<&LentRow<'_, f64>>) -> PyResult<Option<Vec<f64>>> {
+    Ok(rate.map(|rate| rate.as_slice()).transpose()?.map(<[f64]>::to_vec))
+}
+
 /// Shapes and rates of the priors as they are.
 fn priors_of<'py>(py: Python<'py>, model: &Model) -> PyResult<Bound<'py, PyList>> {
     let arrays = |prior: &Prior| (prior.shape.clone().into_pyarray(py), prior.rate.clone().into_pyarray(py));
@@ -337,18 +342,29 @@ impl GibbsChain {
         self.chain.place(first_row, &facts(whole)).map_err(|error| raise(py, error))
     }
 
-    /// The tallies of all factors but the first, and the sums over the rows of that without rounding.
+    #[pyo3(signature = (factor, shape, rate=None))]
+    fn set_prior(&mut self, py: Python<'_>, factor: usize, shape: f64, rate: Option<LentRow<'_, f64>>) -> PyResult<()> {
+        self.chain.set_prior(factor, shape, given(rate.as_ref())?).map_err(|error| raise(py, error))
+    }
+
+    fn redraw_prior(&mut self, py: Python<'_>, factor: usize, sums: LentRow<'_, i64>) -> PyResult<()> {
+        self.chain.redraw_prior(factor, sums.as_slice()?).map_err(|error| raise(py, error))
+    }
+
+    /// The tallies of all factors but the first, and without rounding the sums over the rows of that, and those that its prior is
+    /// redrawn by, of which there are none if it is known.
     fn shard_sweep<'py>(
         &mut self,
         py: Python<'py>,
         shared: Vec<LentTable<'_, f64>>,
         threads: usize,
-    ) -> PyResult<(Vec<Table<'py, u64>>, Table<'py, i64>)> {
+    ) -> PyResult<(Vec<Table<'py, u64>>, Table<'py, i64>, Row<'py, i64>)> {
         let shared = matrices(py, &shared)?;
         let width = self.chain.factors()[0].width;
-        let tallies = compute(py, None, |monitor| self.chain.shard_sweep(shared, threads, monitor))?;
+        let (tallies, of_prior) = compute(py, None, |monitor| self.chain.shard_sweep(shared, threads, monitor))?;
         let sums = PyArray1::from_vec(py, self.chain.factors()[0].exact_sums()).reshape([width, LIMBS])?;
-        Ok((tallies.iter().map(|tally| table(py, tally, width)).collect::<PyResult<_>>()?, sums))
+        let tallies = tallies.iter().map(|tally| table(py, tally, width)).collect::<PyResult<_>>()?;
+        Ok((tallies, sums, of_prior.into_pyarray(py)))
     }
 
     fn held_exposures<'py>(
@@ -590,10 +606,37 @@ impl CoordinateAscent {
         self.0.set_factor(factor, Gammas { shape, rate }).map_err(|error| raise(py, error))
     }
 
-    /// The bound of the cells and the divergences of the rows, unrounded.
-    fn shard_step<'py>(&mut self, py: Python<'py>, step: bool, threads: usize) -> PyResult<Table<'py, i64>> {
-        let (bound, divergences) = compute(py, None, |monitor| self.0.shard_step(step, threads, monitor))?;
-        PyArray1::from_vec(py, [bound, divergences].concat()).reshape([2, LIMBS])
+    #[pyo3(signature = (factor, shape, rate=None))]
+    fn set_prior(&mut self, py: Python<'_>, factor: usize, shape: f64, rate: Option<LentRow<'_, f64>>) -> PyResult<()> {
+        self.0.set_prior(factor, shape, given(rate.as_ref())?).map_err(|error| raise(py, error))
+    }
+
+    #[pyo3(signature = (factor, sums=None))]
+    fn maximize_prior(&mut self, py: Python<'_>, factor: usize, sums: Option<LentRow<'_, i64>>) -> PyResult<()> {
+        match sums {
+            Some(sums) => self.0.maximize_shared_prior(factor, sums.as_slice()?).map_err(|error| raise(py, error)),
+            None => {
+                self.0.maximize_prior(factor);
+                Ok(())
+            }
+        }
+    }
+
+    fn log_prior(&self, factor: usize) -> f64 {
+        self.0.log_prior(factor)
+    }
+
+    /// The bound of the cells and the divergences of the rows, unrounded, and the sums that the rows' prior is set by, of which
+    /// there are none if it is known.
+    fn shard_step<'py>(
+        &mut self,
+        py: Python<'py>,
+        step: bool,
+        threads: usize,
+    ) -> PyResult<(Table<'py, i64>, Row<'py, i64>)> {
+        let [bound, divergences, of_prior] = compute(py, None, |monitor| self.0.shard_step(step, threads, monitor))?;
+        let bound = PyArray1::from_vec(py, [bound, divergences].concat()).reshape([2, LIMBS])?;
+        Ok((bound, of_prior.into_pyarray(py)))
     }
 
     /// Expected counts in units of 2^-64: times 2^48, rest.

@@ -74,6 +74,7 @@ TENSORS = {
     "tensor with ratios": {"mean": 1.0, "alpha": np.random.default_rng(6).choice([0.2, 0.5], EXTENTS), "mask": CUBE},
     "tensor with priors of slices": {"mean": 1.0, "prior_shape": [np.linspace(0.1, 2.0, 300)[:, None], 0.3, 0.5]},
     "four axes": {"mean": 2.0, "extents": (300, 2, 3, 2)},
+    "tensor, learnt by rows": {"mean": 2.0, "mask": CUBE, "hyperpriors": "row"},
 }
 CASES = TENSORS | {
     "few": {"mean": 0.02},
@@ -90,6 +91,11 @@ CASES = TENSORS | {
     "topics with a mask": {"mean": 0.5, "mask": MASK, "topics": "dirichlet"},
     "no noise": {"mean": 2.0, "alpha": 0.0},
     "priors of rows": {"mean": 0.5, "prior_shape": [np.linspace(0.1, 2.0, ROWS)[:, None], 0.3]},
+    "learnt": {"mean": 0.5, "hyperpriors": "factor"},
+    "learnt by rows": {"mean": 2.0, "alpha": RATIOS, "mask": MASK, "hyperpriors": "row"},
+    "bessel, learnt by rows": {"mean": 2.0, "method": "bessel", "mask": MASK, "hyperpriors": "row"},
+    "topics, learnt": {"mean": 0.5, "mask": MASK, "topics": "dirichlet", "hyperpriors": "factor"},
+    "topics, learnt by rows": {"mean": 0.5, "topics": "dirichlet", "hyperpriors": "row"},
 }
 
 
@@ -122,7 +128,9 @@ def test_there_are_no_more_shards_than_blocks_of_rows():
         assert sampler.edges == [(0, 128), (128, 256), (256, 384), (384, 512), (512, 640), (640, 700)]
 
 
-@pytest.mark.parametrize("case", ["bessel with a mask", "tensor, bessel with a mask"])
+@pytest.mark.parametrize(
+    "case", ["bessel with a mask", "tensor, bessel with a mask", "bessel, learnt by rows", "topics, learnt"]
+)
 def test_a_fit_goes_on_with_other_shards_or_none_and_from_a_file(case):
     whole = fitted(case, n_draws=6)
     part = fitted(case, n_draws=2, client=2, warm_start=True)
@@ -133,8 +141,9 @@ def test_a_fit_goes_on_with_other_shards_or_none_and_from_a_file(case):
     assert_same_runs(last.fit(data.values, **how), whole)
 
 
+@pytest.mark.parametrize("case", ["tensor with a mask", "tensor, learnt by rows"])
 @pytest.mark.parametrize("lost", range(10, 22))
-def test_shards_of_a_tensor_lost_in_any_call_of_a_sweep_do_not_show(lost, monkeypatch):
+def test_shards_of_a_tensor_lost_in_any_call_of_a_sweep_do_not_show(case, lost, monkeypatch):
     class Losing(_sharded_gibbs.GibbsShard):
         calls = 0
 
@@ -154,9 +163,9 @@ def test_shards_of_a_tensor_lost_in_any_call_of_a_sweep_do_not_show(lost, monkey
             return super().held(factor, given)
 
     monkeypatch.setattr(_sharded_gibbs, "GibbsShard", Losing)
-    found = fitted("tensor with a mask", client=2, n_chains=1)
+    found = fitted(case, client=2, n_chains=1)
     assert Losing.calls > lost
-    assert_same_runs(found, fitted("tensor with a mask", n_chains=1))
+    assert_same_runs(found, fitted(case, n_chains=1))
 
 
 def test_a_stop_within_a_round_goes_back_to_where_all_were():
@@ -186,7 +195,6 @@ def test_a_stop_within_a_round_goes_back_to_where_all_were():
     ("model", "how", "says"),
     [
         (PoissonFactorization(2, callback=print), {}, "`callback` must be None with a `client`"),
-        (PoissonFactorization(2, hyperpriors="row"), {}, "known priors"),
         (PoissonFactorization(2, likelihood="negative_binomial"), {}, "Poisson counts"),
         (PoissonFactorization((2, 2), topics="dirichlet"), {}, "a factor for each axis alone"),
         (PoissonBlockmodel(2), {}, "a factor for each axis alone"),
@@ -524,7 +532,7 @@ def test_sums_over_rows_are_those_of_blocks_rounded_once():
     chain, facts = chain_and_facts(release(3.0))
     chain.place(0, facts)
     right = chain.factors()[1]
-    [tally], limbs = chain.shard_sweep([right], 1)
+    [tally], limbs, _ = chain.shard_sweep([right], 1)
     rows = chain.factors()[0]
     blocks = [functools.reduce(np.add, rows[first : first + 128]) for first in range(0, ROWS, 128)]
     exact = [math.fsum(column) for column in zip(*blocks, strict=True)]  # which rounds once, too

@@ -33,7 +33,7 @@ def test_the_number_of_shards_does_not_show(case):
             np.testing.assert_allclose(run.state[name], same.state[name], rtol=1e-7, err_msg=name)
 
 
-@pytest.mark.parametrize("case", ["many", "tensor with a mask"])
+@pytest.mark.parametrize("case", ["many", "tensor with a mask", "topics, learnt by rows"])
 def test_it_stops_where_an_ascent_in_one_process_does_and_goes_on_elsewhere(case):
     how = {"max_iter": 500, "tol": 1e-5, "n_chains": 1}
     whole, shards = fitted(case, **how), fitted(case, client=3, **how)
@@ -53,16 +53,18 @@ class Losing(_sharded_ascent.AscentShard):
     calls = 0
     lost: ClassVar[set[int]] = set()
 
-    def iterate(self, i, shared, step):
-        found = super().iterate(i, shared, step)
+    def iterate(self, i, *given):
+        found = super().iterate(i, *given)
         type(self).calls += 1
         if self.calls in self.lost:
-            self.set_rows(i, *(2 * law for law in self.rows(i)))
+            laws, (shape, rate) = self.rows(i)
+            prior = (2.0 * shape[0], 2 * rate) if self._part.problem.learnt else None
+            self.set_rows(i, tuple(2 * law for law in laws), prior)
             raise _shards.ShardLost("the worker is gone")
         return found
 
 
-@pytest.mark.parametrize("case", ["many", "mask", "tensor with a mask"])
+@pytest.mark.parametrize("case", ["many", "mask", "tensor with a mask", "learnt", "tensor, learnt by rows"])
 @pytest.mark.parametrize("lost", [{1}, {17}, {24, 25, 26}, {40, 60, 79}])
 def test_lost_shards_do_not_show(case, lost, monkeypatch):
     monkeypatch.setattr(_sharded_ascent, "AscentShard", Losing)
@@ -83,11 +85,11 @@ def test_an_interrupt_between_iterations_and_in_one_leaves_what_had_ended(kept, 
         if len(heard) == 18:
             raise KeyboardInterrupt
 
-    def torn(shard, i, shared, step):
+    def torn(shard, i, *given):
         if len(heard) == 20:
             heard.append(None)
             raise KeyboardInterrupt
-        return iterate(shard, i, shared, step)
+        return iterate(shard, i, *given)
 
     iterate = _sharded_ascent.AscentShard.iterate
     monkeypatch.setattr(_sharded_ascent.AscentShard, "iterate", torn)

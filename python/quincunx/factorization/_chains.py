@@ -125,7 +125,7 @@ class Problem:
         return self.data.counts, layout.model, list(layout.extents), layout.n_components, priors, self.method
 
 
-def _numbered(name: str, arrays: Iterable[Array]) -> Arrays:
+def numbered(name: str, arrays: Iterable[Array]) -> Arrays:
     return {f"{name}_{i}": array for i, array in enumerate(arrays)}
 
 
@@ -134,7 +134,7 @@ def _priors(problem: Problem, engine: _core.GibbsChain | _core.CoordinateAscent)
     if problem.hyperpriors is None:
         return {}
     shapes, rates = zip(*engine.priors(), strict=True)
-    return _numbered("prior_shape", shapes) | _numbered("prior_rate", rates)
+    return numbered("prior_shape", shapes) | numbered("prior_rate", rates)
 
 
 def _with_prefix(name: str, state: Arrays) -> list[Array]:
@@ -235,7 +235,7 @@ class GibbsSampler(Single):
     def results(self) -> list[Run]:
         """Return the run as far as it came, with the shapes of overdispersed counts and the priors that are learnt."""
         chain = self._chain
-        state = _numbered("factor", chain.factors()) | _numbered("noise", chain.noise())
+        state = numbered("factor", chain.factors()) | numbered("noise", chain.noise())
         if (shapes := chain.dispersion()) is not None:
             state["dispersion"] = shapes
         return [self._record.run(*self._trace.filled, state | _priors(self._problem, chain))]
@@ -333,10 +333,7 @@ class AscentSampler(Single):
         run = replace(
             self._run,
             iteration=self.iteration,
-            state=_numbered("shape", shapes)
-            | _numbered("rate", rates)
-            | _numbered("noise", self._ascent.noise())
-            | own,
+            state=numbered("shape", shapes) | numbered("rate", rates) | numbered("noise", self._ascent.noise()) | own,
             step_statistics={"elbo": self.elbo()},
             converged=self._converged,
         )

@@ -9,17 +9,22 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from quincunx._inference import Array, Backend, Floats, Run, Schedule, ShardLost
+from quincunx import _core
+from quincunx._inference import Array, Arrays, Backend, Floats, Run, Schedule, ShardLost
 from quincunx.errors import WorkerError
-from quincunx.factorization._chains import Problem
+from quincunx.factorization._chains import Problem, numbered
 from quincunx.factorization._data import Data
 from quincunx.factorization._parts import BLOCK, Lazy, Parts
+from quincunx.factorization._rows import Laws
 
 T = TypeVar("T")
+E = TypeVar("E", _core.GibbsChain, _core.CoordinateAscent)
+#: Shape and rate of the prior of rows, or no rate where rows have their own.
+RowPrior: TypeAlias = tuple[float, Floats | None]
 #: Of the time of steps, the part that remembering states may take. Not tuned: the smaller, the more is done again where
 #: a shard is lost.
 _SHARE = 0.02
@@ -45,7 +50,8 @@ class ShardData:
             positive = int((data.values > 0).sum())
             held = sum(array.nbytes for array in (data.values, data.alpha, data.held_out) if array is not None)
         state = cells * (25 if problem.method == "bessel" else 1) + 4 * positive
-        return 2 * held + cells + len(self.keys) * (state + 8 * entries * (6 + threads))
+        tables = 6 + threads + (problem.hyperpriors == "row")
+        return 2 * held + cells + len(self.keys) * (state + 8 * entries * tables)
 
     @property
     def block(self) -> Any:
@@ -102,10 +108,69 @@ def resized(problem: Problem, data: Data, rows: slice) -> Problem:
     )
 
 
+def prior_of_rows(problem: Problem, state: Arrays, edge: tuple[int, int]) -> RowPrior | None:
+    """Return what a state has of the prior of some rows, if it is learnt."""
+    if not problem.learnt:
+        return None
+    rate, (first, last) = state["prior_rate_0"], (problem.layout.n_components * row for row in edge)
+    return float(state["prior_shape_0"][0]), rate if rate.size <= 1 else np.ascontiguousarray(rate[first:last])
+
+
 def without_rows(problem: Problem) -> Problem:
     """Return what the client works on: the factors that are shared, beside a single row that is never looked at."""
     row = Data(np.zeros((1, *problem.data.shape[1:]), dtype=np.int8), np.zeros(()), None)
     return resized(problem, row, slice(0, 1))
+
+
+class SharedPriors:
+    """The priors that a client's engine learns; rates of rows are where the rows are."""
+
+    def __init__(self, engine: _core.GibbsChain | _core.CoordinateAscent, problem: Problem) -> None:
+        self._engine, self._learnt, self._of_rows = engine, problem.learnt, problem.hyperpriors == "row"
+        self._width = problem.layout.n_components
+        if problem.hyperpriors is not None:
+            engine.learn_priors(problem.hyperpriors)
+
+    @property
+    def all(self) -> list[Laws]:
+        """Shapes and rates of all priors; the rates of rows of the first factor are not their own."""
+        return self._engine.priors()
+
+    @all.setter
+    def all(self, priors: Sequence[Laws]) -> None:
+        for factor in self._learnt:
+            shape, rate = priors[factor]
+            has_rate = rate.size > 0 and not (self._of_rows and factor == 0)
+            self._engine.set_prior(factor, float(shape[0]), rate if has_rate else None)
+
+    @property
+    def of_rows(self) -> RowPrior | None:
+        """What shards are told of the rows' prior, if it is learnt: its shape, and its rate unless it is a row's."""
+        if not self._learnt:
+            return None
+        shape, rate = self.all[0]
+        return float(shape[0]), None if self._of_rows else rate
+
+    def draw(self, rates: Sequence[Floats]) -> list[Floats]:
+        """Return a draw of what is learnt, as columns, given the rate of each row of the shards."""
+        found = []
+        for factor, (shape, rate) in enumerate(self.all if self._learnt else ()):
+            found.append(shape.reshape(-1, 1))
+            if self._of_rows:
+                rate = rate[:: self._width] if factor else np.concatenate(rates)
+            found += [rate.reshape(-1, 1)] if rate.size else []
+        return found
+
+    def state(self, rates: Sequence[Floats]) -> Arrays:
+        """Return what a state has of the priors, given the rates of all entries that shards have."""
+        if not self._learnt:
+            return {}
+        priors = self.all
+        # Before the first sweep each shard has one rate, that of all rows.
+        if self._of_rows and (len(rates) == 1 or sum(map(len, rates)) > len(rates)):
+            priors[0] = priors[0][0], np.concatenate(rates)
+        shapes, all_rates = zip(*priors, strict=True)
+        return numbered("prior_shape", shapes) | numbered("prior_rate", all_rates)
 
 
 class RowShard:
@@ -114,6 +179,12 @@ class RowShard:
     def __init__(self, part: ShardData, threads: int) -> None:
         self._part, self._threads = part, threads
         self._place: tuple[int, Any] | None = None
+
+    def learning(self, engine: E) -> E:
+        """Have an engine learn the priors, if the problem says so."""
+        if self._part.problem.hyperpriors is not None:
+            engine.learn_priors(self._part.problem.hyperpriors)
+        return engine
 
     def facts(self) -> tuple[Any, list[Array]]:
         """Return what must be known of all parts, and along each axis but the first how many cells are held out."""

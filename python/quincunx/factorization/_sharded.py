@@ -19,8 +19,6 @@ def check(problem: Problem) -> None:
         what = "a matrix or tensor with a factor for each axis alone, given which rows of the first are independent"
     elif problem.dispersion is not None:
         what = "Poisson counts, for those of other laws have a dispersion that needs all cells of a row or a column"
-    elif problem.hyperpriors is not None:
-        what = "known priors, for those that are learnt need all rows"
     elif problem.inference == "svi" or (problem.inference == "vi" and problem.method != "collapsed"):
         what = 'Gibbs sampling, or variational inference by the method "collapsed"'
     if what is not None:

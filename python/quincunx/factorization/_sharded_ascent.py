@@ -22,7 +22,16 @@ from quincunx import _check, _core
 from quincunx._inference import Array, Backend, Floats, Report, Run, Schedule, Single
 from quincunx._inference import _shards as shards
 from quincunx.factorization._chains import Problem, gammas
-from quincunx.factorization._row_shards import RowShard, ShardData, Together, together, without_rows
+from quincunx.factorization._row_shards import (
+    RowPrior,
+    RowShard,
+    ShardData,
+    SharedPriors,
+    Together,
+    prior_of_rows,
+    together,
+    without_rows,
+)
 from quincunx.factorization._rows import Laws, flat_priors
 
 
@@ -37,7 +46,7 @@ class AscentShard(RowShard):
 
     def __init__(self, part: ShardData, threads: int) -> None:
         super().__init__(part, threads)
-        self._ascents = [_ascent(part.problem, key) for key in part.keys]
+        self._ascents = [self.learning(_ascent(part.problem, key)) for key in part.keys]
 
     def begin(self, first_row: int, whole: Any) -> None:
         """Take the place in the whole, at the start of all ascents."""
@@ -45,20 +54,29 @@ class AscentShard(RowShard):
         for ascent, key in zip(self._ascents, self._part.keys, strict=True):
             ascent.place(first_row, whole, key)
 
-    def set_rows(self, i: int, shape: Floats, rate: Floats) -> None:
-        """Set the laws of the rows of an ascent."""
-        self._ascents[i].set_factor(0, shape, rate)
+    def set_rows(self, i: int, laws: Laws, prior: RowPrior | None) -> None:
+        """Set the laws of the rows of an ascent, and their prior where it is learnt."""
+        self._ascents[i].set_factor(0, *laws)
+        if prior is not None:
+            self._ascents[i].set_prior(0, *prior)
 
     def set_shared(self, i: int, shared: list[Laws]) -> None:
         """Set the laws of the other factors of an ascent."""
         for factor, laws in enumerate(shared, 1):
             self._ascents[i].set_factor(factor, *laws)
 
-    def iterate(self, i: int, shared: list[Laws], step: bool) -> tuple[Array, Array | None]:
-        """Return the bound's parts given the shared laws, and after a step of the rows counts of the second factor."""
+    def iterate(
+        self, i: int, shared: list[Laws], prior: RowPrior | None, step: bool
+    ) -> tuple[Array, Array, Array | None]:
+        """Return the bound's parts given the shared laws and the rows' prior where it is learnt.
+
+        After a step of the rows also the sums that this prior is set by, and counts of the second factor.
+        """
         self.set_shared(i, shared)
         ascent = self._ascents[i]
-        return ascent.shard_step(step, self._threads), ascent.shard_counts(1, self._threads) if step else None
+        if prior is not None:
+            ascent.set_prior(0, *prior)
+        return *ascent.shard_step(step, self._threads), ascent.shard_counts(1, self._threads) if step else None
 
     def counts(self, i: int, factor: int, before: Laws) -> Array:
         """Return counts of a factor, given the laws of the one before."""
@@ -74,21 +92,21 @@ class AscentShard(RowShard):
         """Return what a factor is exposed to in the cells held out, given the sums over all rows."""
         return self._ascents[i].held_exposures(factor, sums)
 
-    def rows(self, i: int) -> Laws:
-        """Return the laws of the rows of an ascent."""
-        return self._ascents[i].factors()[0]
+    def rows(self, i: int) -> tuple[Laws, Laws]:
+        """Return the laws of the rows of an ascent, and their prior."""
+        return self._ascents[i].factors()[0], self._ascents[i].priors()[0]
 
     def state(self) -> Any:
         """Return a copy of all that a shard made anew needs."""
-        return self._place, [ascent.factors()[0] for ascent in self._ascents]
+        return self._place, [self.rows(i) for i in range(len(self._ascents))]
 
     def restore(self, state: Any) -> None:
         """Continue from a state."""
         place, rows = state
         if self._place is None:
             self.begin(*place)
-        for i, laws in enumerate(rows):
-            self.set_rows(i, *laws)
+        for i, (laws, (shape, rate)) in enumerate(rows):
+            self.set_rows(i, laws, (float(shape[0]), rate) if self._part.problem.learnt else None)
 
 
 class ShardedAscent(Single):
@@ -100,15 +118,18 @@ class ShardedAscent(Single):
         self._schedule = ascents.schedule
         self._client = _ascent(without_rows(problem), run.key)
         self._client.place(0, whole, run.key)
+        self._priors = SharedPriors(self._client, problem)
         self._shared: list[Laws] = self._client.factors()[1:]
         self._holds = whole[3] > 0 and not problem.imputes
         if run.state:
             self._shared = gammas(run)[1:]
             tables = [run.state[name] for name in ("shape_0", "rate_0")]
-            ascents.where.each(
-                "set_rows", [(i, *(np.ascontiguousarray(one[a:b]) for one in tables)) for a, b in ascents.edges]
-            )
+            laws = [tuple(np.ascontiguousarray(one[a:b]) for one in tables) for a, b in ascents.edges]
+            priors = [prior_of_rows(problem, run.state, edge) for edge in ascents.edges]
+            ascents.where.each("set_rows", [(i, *own) for own in zip(laws, priors, strict=True)])
             ascents.where.call("set_shared", i, self._shared)
+            if problem.learnt:
+                self._priors.all = gammas(run, "prior_")
         self._elbo = list(run.step_statistics.get("elbo", ()))
         self._iteration, self._converged = run.iteration, False
         self._exposure = self._exposed(len(self._shared), self._sums())
@@ -119,13 +140,13 @@ class ShardedAscent(Single):
         return self._iteration
 
     @property
-    def place(self) -> tuple[int, list[Laws], Floats, int]:
+    def place(self) -> tuple[int, list[Laws], list[Laws], Floats, int]:
         """What the ascent needs to go back to where it is."""
-        return self._iteration, list(self._shared), self._exposure, len(self._elbo)
+        return self._iteration, list(self._shared), self._priors.all, self._exposure, len(self._elbo)
 
     @place.setter
-    def place(self, place: tuple[int, list[Laws], Floats, int]) -> None:
-        self._iteration, shared, self._exposure, bounds = place
+    def place(self, place: tuple[int, list[Laws], list[Laws], Floats, int]) -> None:
+        self._iteration, shared, self._priors.all, self._exposure, bounds = place
         self._shared = list(shared)
         del self._elbo[bounds:]
 
@@ -148,27 +169,33 @@ class ShardedAscent(Single):
     def iterate(self) -> None:
         """Do one."""
         where, problem = self._ascents.where, self._problem
-        found = where.call("iterate", self._i, self._shared, True)
+        found = where.call("iterate", self._i, self._shared, self._priors.of_rows, True)
+        bounds, of_prior, limbs = map(list, zip(*found, strict=True))
         if len(self._elbo) < self._iteration:
-            self._elbo.append(self._bound([parts for parts, _ in found]))
-        sums, limbs = self._sums(), [limbs for _, limbs in found]
+            self._elbo.append(self._bound(bounds))
+        if problem.learnt:
+            self._client.maximize_prior(0, shards.total(of_prior))
+        sums = self._sums()
         for factor in range(1, len(problem.priors)):
             if factor > 1:
                 limbs = where.call("counts", self._i, factor, self._shared[factor - 2])
             counts = _counts(limbs).reshape(self._shared[factor - 1][0].shape)
             self._exposure = self._exposed(factor, sums)
-            shape, rate = (part if part.size <= 1 else part.reshape(counts.shape) for part in problem.priors[factor])
+            prior = self._client.priors()[factor]
+            shape, rate = (part if part.size <= 1 else part.reshape(counts.shape) for part in prior)
             shape = shape + counts
             dirichlet = problem.dirichlet[factor]
             rate = np.broadcast_to(shape.sum(axis=0), shape.shape).copy() if dirichlet else rate + self._exposure
             self._shared[factor - 1] = shape, rate
+            self._client.set_factor(factor, shape, rate)
+            self._client.maximize_prior(factor)
         self._iteration += 1
 
     def close(self) -> None:
         """Add the bound after the last iteration, unless it is there."""
         if len(self._elbo) < self._iteration:
-            found = self._ascents.where.call("iterate", self._i, self._shared, False)
-            self._elbo.append(self._bound([parts for parts, _ in found]))
+            found = self._ascents.where.call("iterate", self._i, self._shared, self._priors.of_rows, False)
+            self._elbo.append(self._bound([bounds for bounds, _, _ in found]))
 
     def _bound(self, parts: Sequence[Array]) -> float:
         cells, rows = shards.exact(parts)
@@ -176,7 +203,9 @@ class ShardedAscent(Single):
         bound = cells - (self._exposure * (shape / rate)).sum() - rows
         for factor, laws in enumerate(self._shared, 1):
             self._client.set_factor(factor, *laws)
-            bound -= self._client.divergence(factor)
+            bound += self._client.log_prior(factor) - self._client.divergence(factor)
+        if (prior := self._priors.of_rows) is not None:
+            bound -= prior[0] + (0.0 if prior[1] is None else prior[1][0])  # rates of rows are with their laws
         return float(bound)
 
     def _sums(self) -> Floats:
@@ -197,9 +226,9 @@ class ShardedAscent(Single):
         lasting = self._ascents.lasting
         lasting.mend()
         lasting.do(self.close)
-        rows = zip(*lasting.do(lambda: self._ascents.where.call("rows", self._i)), strict=True)
-        shape, rate = (np.concatenate(part) for part in rows)
-        state = {"shape_0": shape, "rate_0": rate}
+        rows, priors = zip(*lasting.do(lambda: self._ascents.where.call("rows", self._i)), strict=True)
+        shape, rate = (np.concatenate(part) for part in zip(*rows, strict=True))
+        state = {"shape_0": shape, "rate_0": rate} | self._priors.state([rates for _, rates in priors])
         for factor, laws in enumerate(self._shared, 1):
             state |= {f"shape_{factor}": laws[0], f"rate_{factor}": laws[1]}
         return [

@@ -26,8 +26,18 @@ import numpy as np
 from quincunx import _check, _core
 from quincunx._inference import Array, Arrays, Backend, Floats, Report, Run, Sampler, Schedule
 from quincunx._inference import _shards as shards
-from quincunx.factorization._chains import Problem, Record
-from quincunx.factorization._row_shards import RowShard, ShardData, Together, together, without_rows
+from quincunx.factorization._chains import Problem, Record, gammas
+from quincunx.factorization._row_shards import (
+    RowPrior,
+    RowShard,
+    ShardData,
+    SharedPriors,
+    Together,
+    prior_of_rows,
+    together,
+    without_rows,
+)
+from quincunx.factorization._rows import Laws
 
 
 class GibbsShard(RowShard):
@@ -35,7 +45,8 @@ class GibbsShard(RowShard):
 
     def __init__(self, part: ShardData, threads: int) -> None:
         super().__init__(part, threads)
-        self._chains = [_core.GibbsChain(*part.problem.arguments(Run((0, 0))), key) for key in part.keys]
+        arguments = part.problem.arguments(Run((0, 0)))
+        self._chains = [self.learning(_core.GibbsChain(*arguments, key)) for key in part.keys]
 
     def begin(self, first_row: int, whole: Any) -> None:
         """Take the place in the whole, at the start of all chains."""
@@ -43,49 +54,63 @@ class GibbsShard(RowShard):
         for chain in self._chains:
             chain.place(first_row, whole)
 
-    def set_factor(self, chain: int, iteration: int, factor: Floats, noise: list[Array]) -> None:
-        """Set the rows' factor of a chain, and its noise where the method keeps it."""
+    def set_factor(
+        self, chain: int, iteration: int, factor: Floats, noise: list[Array], prior: RowPrior | None
+    ) -> None:
+        """Set the rows' factor of a chain, its noise where the method keeps it, and its prior where that is learnt."""
         chains = self._chains[chain]
         chains.set_factors([factor, *chains.factors()[1:]])
         chains.iteration = iteration
         if noise:
             chains.set_noise(noise)
+        if prior is not None:
+            chains.set_prior(0, *prior)
 
-    def sweep(self, shared: dict[int, list[Floats]]) -> dict[int, tuple[list[Array], Array]]:
-        """Sweep some chains, given the shared factors of each: tallies of those, and sums over the rows."""
+    def sweep(
+        self, shared: dict[int, tuple[list[Floats], RowPrior | None]]
+    ) -> dict[int, tuple[list[Array], Array, Array]]:
+        """Sweep some chains, given the shared factors and the rows' prior of each.
+
+        Return the tallies of the shared factors, sums over the rows, and those that their prior is redrawn by.
+        """
         found = {}
-        for chain, factors in shared.items():
-            tallies, sums = self._chains[chain].shard_sweep(factors, self._threads)
-            found[chain] = [shards.narrow(tally) for tally in tallies], sums
+        for chain, (factors, prior) in shared.items():
+            if prior is not None:
+                self._chains[chain].set_prior(0, *prior)
+            tallies, sums, of_prior = self._chains[chain].shard_sweep(factors, self._threads)
+            found[chain] = [shards.narrow(tally) for tally in tallies], sums, of_prior
         return found
 
     def held(self, factor: int, given: dict[int, tuple[Floats, list[Floats] | None]]) -> dict[int, Floats]:
         """Return what a factor is exposed to in the cells held out, given sums over all rows and new shared factors."""
         return {chain: self._chains[chain].held_exposures(factor, *own) for chain, own in given.items()}
 
-    def draw(self, shared: dict[int, list[Floats]]) -> dict[int, tuple[Array, Floats]]:
-        """Return the log-likelihood, unrounded, and the rows' factor of some chains, given the shared factors."""
+    def draw(self, shared: dict[int, list[Floats]]) -> dict[int, tuple[Array, Floats, Floats]]:
+        """Return the log-likelihood, unrounded, and the rows' factor and rates of some chains, given the others."""
         found = {}
         for chain, factors in shared.items():
             one = self._chains[chain]
-            found[chain] = one.exact_likelihood(factors, self._threads), one.factors()[0]
+            rates = one.priors()[0][1][:: factors[0].shape[1]]
+            found[chain] = one.exact_likelihood(factors, self._threads), one.factors()[0], rates
         return found
 
-    def chains(self) -> list[tuple[int, Floats, list[Array]]]:
-        """Return where each chain is: its iteration, the rows' factor, and the noise."""
-        return [(chain.iteration, chain.factors()[0], chain.noise()) for chain in self._chains]
+    def chains(self) -> list[tuple[int, Floats, list[Array], Floats]]:
+        """Return where each chain is: its iteration, the rows' factor, the noise, and the rates of the rows' prior."""
+        return [(chain.iteration, chain.factors()[0], chain.noise(), chain.priors()[0][1]) for chain in self._chains]
 
     def state(self) -> Any:
         """Return a copy of all that a shard made anew needs."""
-        return self._place, self.chains()
+        shapes = [chain.priors()[0][0] for chain in self._chains]
+        return self._place, list(zip(self.chains(), shapes, strict=True))
 
     def restore(self, state: Any) -> None:
         """Continue from a state."""
         place, chains = state
         if self._place is None:
             self.begin(*place)
-        for number, (iteration, factor, noise) in enumerate(chains):
-            self.set_factor(number, iteration, factor, noise)
+        for number, ((iteration, factor, noise, rate), shape) in enumerate(chains):
+            prior = (float(shape[0]), rate) if self._part.problem.learnt else None
+            self.set_factor(number, iteration, factor, noise, prior)
 
 
 @dataclass(eq=False)
@@ -93,6 +118,7 @@ class _SharedChain:
     """A chain as the client has it: the shared factors, and what was kept."""
 
     chain: _core.GibbsChain
+    priors: SharedPriors
     factors: list[Floats]
     record: Record
     filled: int
@@ -103,13 +129,13 @@ class _SharedChain:
         return self.chain.iteration
 
     @property
-    def place(self) -> tuple[int, int, list[Floats]]:
+    def place(self) -> tuple[int, int, list[Floats], list[Laws]]:
         """What the chain needs to go back to where it is."""
-        return self.iteration, self.filled, self.factors
+        return self.iteration, self.filled, self.factors, self.priors.all
 
     @place.setter
-    def place(self, place: tuple[int, int, list[Floats]]) -> None:
-        self.chain.iteration, self.filled, self.factors = place
+    def place(self, place: tuple[int, int, list[Floats], list[Laws]]) -> None:
+        self.chain.iteration, self.filled, self.factors, self.priors.all = place
         self.chain.set_factors([self.chain.factors()[0], *self.factors])
 
 
@@ -144,17 +170,22 @@ class ShardedGibbs(Together, Sampler):
             noise = []
         for first, last in self.edges:
             own = [np.ascontiguousarray(one[first * cols : last * cols]) for one in noise]
-            yield number, run.iteration, np.ascontiguousarray(run.state["factor_0"][first:last]), own
+            factor, prior = run.state["factor_0"][first:last], prior_of_rows(self.problem, run.state, (first, last))
+            yield number, run.iteration, np.ascontiguousarray(factor), own, prior
 
     def _shared(self, run: Run, whole: Any) -> _SharedChain:
         """Return what the client has of a run."""
-        chain = _core.GibbsChain(*replace(without_rows(self.problem), method="collapsed").arguments(run), run.key)
+        problem = replace(without_rows(self.problem), method="collapsed")
+        chain = _core.GibbsChain(*problem.arguments(Run(run.key)), run.key)
         chain.place(0, whole)
+        priors = SharedPriors(chain, problem)
         if run.state:
             names = [f"factor_{factor}" for factor in range(1, len(self.problem.layout.factors))]
             chain.set_factors([chain.factors()[0], *(run.state[name] for name in names)])
+            if problem.learnt:
+                priors.all = gammas(run, "prior_")
         chain.iteration = run.iteration
-        return _SharedChain(chain, chain.factors()[1:], Record(self.problem, run, self.schedule), len(run.kept))
+        return _SharedChain(chain, priors, chain.factors()[1:], Record(self.problem, run, self.schedule), len(run.kept))
 
     def catch_up(self, iterations: Sequence[int]) -> None:
         """Sweep until so many sweeps of each run are done."""
@@ -184,7 +215,7 @@ class ShardedGibbs(Together, Sampler):
     def _sweep(self) -> None:
         """Sweep all chains that have sweeps to do."""
         active = {i: one for i, one in enumerate(self.each) if one.iteration < self.schedule.until}
-        found = self.where.call("sweep", {i: one.factors for i, one in active.items()})
+        found = self.where.call("sweep", {i: (one.factors, one.priors.of_rows) for i, one in active.items()})
         sums = {i: shards.exact(shard[i][1] for shard in found) for i in active}
         for number, all_held in enumerate(self._all_held):
             tallies = {i: shards.total(shard[i][0][number] for shard in found).astype(np.uint64) for i in active}
@@ -202,6 +233,9 @@ class ShardedGibbs(Together, Sampler):
                 step = one.iteration
                 # Of the last factor they are those of the sweep.
                 one.record.total_rate[step - 1], one.record.total_count[step - 1] = rate, tallies[i].sum()
+        if self.problem.learnt:
+            for i, one in active.items():
+                one.chain.redraw_prior(0, shards.total(shard[i][2] for shard in found))
         n_warmup, thin = self.schedule.n_warmup, self.schedule.thin
         kept = {i: one for i, one in active.items() if one.iteration > n_warmup and one.iteration % thin == 0}
         if kept:
@@ -215,8 +249,9 @@ class ShardedGibbs(Together, Sampler):
             place, record = one.filled, one.record
             for (first, last), shard in zip(self.edges, of_shards, strict=True):
                 record.draws[0][place, first:last] = shard[i][1]
-            for draws, factor in zip(record.draws[1:], factors, strict=True):
-                draws[place] = factor
+            of_priors = one.priors.draw([shard[i][2] for shard in of_shards])
+            for draws, value in zip(record.draws[1:], [*factors, *of_priors], strict=True):
+                draws[place] = value
             record.kept[place] = one.iteration
             record.log_likelihood[place] = shards.exact(shard[i][0] for shard in of_shards)[0]
             one.filled += 1
@@ -227,9 +262,10 @@ class ShardedGibbs(Together, Sampler):
         shards_of_chains = list(zip(*self.lasting.do(lambda: self.where.call("chains")), strict=True))
         return [self._run(one, parts) for one, parts in zip(self.each, shards_of_chains, strict=True)]
 
-    def _run(self, one: _SharedChain, parts: Sequence[tuple[int, Floats, list[Array]]]) -> Run:
-        state: Arrays = {"factor_0": np.concatenate([factor for _, factor, _ in parts])}
+    def _run(self, one: _SharedChain, parts: Sequence[tuple[int, Floats, list[Array], Floats]]) -> Run:
+        state: Arrays = {"factor_0": np.concatenate([factor for _, factor, _, _ in parts])}
         state |= {f"factor_{number}": factor for number, factor in enumerate(one.factors, 1)}
-        for side, noise in enumerate(zip(*(noise for _, _, noise in parts), strict=True)):
+        for side, noise in enumerate(zip(*(noise for _, _, noise, _ in parts), strict=True)):
             state[f"noise_{side}"] = np.concatenate(noise)
+        state |= one.priors.state([rates for _, _, _, rates in parts])
         return one.record.run(one.filled, one.iteration, state)

@@ -24,7 +24,7 @@ use super::dirichlet;
 use super::dispersion::Dispersion;
 use super::factor_matrix::{FactorMatrix, ROWS, unpadded};
 use super::gammas::{Expectations, Prior};
-use super::hyperpriors::{self, Rates};
+use super::hyperpriors::{self, PRIOR_SUMS, Rates};
 use super::model::{Model, Sizes};
 use super::pass::{PassInput, PassOutput, Sums, exposures};
 use super::published::moments;
@@ -354,23 +354,24 @@ impl CoordinateAscent {
         Ok(())
     }
 
-    /// The parts of the bound of a shard of the first factor's rows (cells, and the divergences of its rows), after which, if asked
-    /// for, those rows step to their optimum. Sums over shards do not depend on how rows are split into them, if each begins at a
+    /// The parts of the bound of a shard of the first factor's rows (cells, and the divergences of its rows, with what the rates of
+    /// rows lose by their own prior), after which, if asked for, those rows step to their optimum and say what the prior that they
+    /// share is set by, if it is learnt. Sums over shards do not depend on how rows are split into them, if each begins at a
     /// multiple of 128.
     ///
     /// # Errors
     /// As [`Self::statistics`].
-    pub fn shard_step(
-        &mut self,
-        step: bool,
-        threads: usize,
-        monitor: &mut dyn Monitor,
-    ) -> Result<(Vec<i64>, Vec<i64>)> {
+    pub fn shard_step(&mut self, step: bool, threads: usize, monitor: &mut dyn Monitor) -> Result<[Vec<i64>; 3]> {
         self.refuse_other_laws()?;
-        let rows = self.factors[0].shape.rows;
+        let FactorMatrix { rows, width, .. } = self.factors[0].shape;
+        let of_rows = self.learnt.1 == Rates::Rows && self.learnt.0.contains(&0);
         let mut divergences = vec![0; LIMBS];
         for first in (0..rows).step_by(ROWS) {
             let block = first..rows.min(first + ROWS);
+            if of_rows {
+                let rates = self.model.prior(0).rate.chunks(width).map(|rates| rates[0]);
+                exact_sum::add(&mut divergences, rates.skip(first).take(block.len()).sum());
+            }
             exact_sum::add(&mut divergences, self.divergence_of_rows(0, block));
         }
         let bound = parallel::run(threads, 1, monitor, |progress| {
@@ -381,7 +382,8 @@ impl CoordinateAscent {
             }
             Ok(before.exact_bound)
         })?;
-        Ok((bound, divergences))
+        let of_prior = if step && self.learnt.0.contains(&0) { self.maximize_rates(0) } else { vec![] };
+        Ok([bound, divergences, of_prior])
     }
 
     /// The expected counts of the entries of a factor but the first in a shard, in units of 2^-64, whose sums over shards do not
@@ -430,21 +432,57 @@ impl CoordinateAscent {
             let sums = (sums.left.as_slice(), sums.right.as_slice());
             let counts = structure.expected_counts(self.model.layout(), factor, &self.geometric, sums);
             self.update(factor, &counts, (threads, progress))?;
-            if self.learnt.0.contains(&factor) {
-                let symmetric = self.model.structure().is_symmetric(factor);
-                let prior = self.model.prior_mut(factor);
-                if prior.is_dirichlet() {
-                    hyperpriors::maximize_concentration(prior, &self.factors[factor], &self.digammas[factor]);
-                } else {
-                    let (means, geometric) = (&self.means[factor], &self.geometric[factor]);
-                    hyperpriors::maximize(prior, means, geometric, symmetric, self.learnt.1);
-                }
-            }
+            self.maximize_prior(factor);
         }
         if let Some(dispersion) = &mut self.dispersion {
             dispersion.maximize(&self.table, &self.noise);
         }
         Ok(())
+    }
+
+    /// Sets the prior of a factor, if it is learnt, where the bound is largest.
+    pub fn maximize_prior(&mut self, factor: usize) {
+        if self.learnt.0.contains(&factor) {
+            if self.model.prior(factor).is_dirichlet() {
+                let (laws, digammas) = (&self.factors[factor], &self.digammas[factor]);
+                hyperpriors::maximize_concentration(self.model.prior_mut(factor), laws, digammas);
+            } else {
+                let sums = self.maximize_rates(factor);
+                hyperpriors::maximize(self.model.prior_mut(factor), &sums, self.learnt.1);
+            }
+        }
+    }
+
+    /// Sets the rates that rows of a factor have of their own, and returns what they say of its prior.
+    fn maximize_rates(&mut self, factor: usize) -> Vec<i64> {
+        let symmetric = self.model.structure().is_symmetric(factor);
+        let (means, geometric) = (&self.means[factor], &self.geometric[factor]);
+        hyperpriors::maximize_rows(self.model.prior_mut(factor), means, geometric, symmetric, self.learnt.1)
+    }
+
+    /// Sets what all rows of a factor share of their prior where the bound is largest, given what those of all shards say of it.
+    ///
+    /// # Errors
+    /// [`Error::Shape`]
+    pub fn maximize_shared_prior(&mut self, factor: usize, sums: &[i64]) -> Result<()> {
+        Error::require_shape("sums", [PRIOR_SUMS], [sums.len()])?;
+        hyperpriors::maximize(self.model.prior_mut(factor), sums, self.learnt.1);
+        Ok(())
+    }
+
+    /// As [`super::GibbsChain::set_prior`].
+    ///
+    /// # Errors
+    /// As [`Prior::check`].
+    pub fn set_prior(&mut self, factor: usize, shape: f64, rate: Option<Vec<f64>>) -> Result<()> {
+        self.model.set_prior(factor, shape, rate)
+    }
+
+    /// The log-density of the hyperprior of a factor's prior, or 0 if it is known.
+    pub fn log_prior(&self, factor: usize) -> f64 {
+        let is_learnt = self.learnt.0.contains(&factor);
+        let width = self.factors[factor].shape.width;
+        if is_learnt { hyperpriors::log_density(self.model.prior(factor), width, self.learnt.1) } else { 0.0 }
     }
 
     /// Sets the laws of a factor given the expected counts of its entries. The means have those of the rows before, so that
@@ -507,9 +545,7 @@ impl CoordinateAscent {
         // A fixed factor is a point: it has no law of its own.
         let free = (0..self.factors.len()).filter(|&factor| !self.fixed[factor]);
         let total: f64 = free.map(|factor| self.divergence(factor)).sum();
-        let priors = self.learnt.0.iter().map(|&factor| (self.model.prior(factor), self.factors[factor].shape.width));
-        let priors: f64 = priors.map(|(prior, width)| hyperpriors::log_density(prior, width, self.learnt.1)).sum();
-        let total = total - priors;
+        let total = total - self.learnt.0.iter().map(|&factor| self.log_prior(factor)).sum::<f64>();
         match &self.dispersion {
             Some(dispersion) => cells + dispersion.log_prior() - total,
             None => cells - self.model.total_rate(&self.means) - total,

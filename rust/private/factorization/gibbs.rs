@@ -14,7 +14,7 @@ use super::dirichlet;
 use super::dispersion::Dispersion;
 use super::factor_matrix::FactorMatrix;
 use super::gammas::Prior;
-use super::hyperpriors::{self, Rates};
+use super::hyperpriors::{self, PRIOR_SUMS, Rates};
 use super::likelihood;
 use super::model::{FACTORS, Model, Sizes};
 use super::pass::exposures;
@@ -34,8 +34,9 @@ use std::sync::Arc;
 
 /// The purpose of the words that share what the tallies leave open.
 const SHARES: u64 = 0x0073_6861_7265_7300;
-/// The purpose of the words of priors that are learnt.
+/// The purpose of the words of priors that are learnt, and of the rates of rows, for factor m at m more.
 const PRIORS: u64 = 0x0070_7269_6f72_7300;
+const RATES: u64 = 0x0072_6174_6573_0000;
 /// The purpose of the words of gamma variables drawn side by side, for factor m at m more.
 const GAMMAS: u64 = 0x6761_6d6d_6173_0000;
 /// Rows of a factor that are redrawn together, with words of their own: draws depend on it. Sixteen of sixteen components are what
@@ -119,7 +120,8 @@ impl GibbsChain {
         Ok(())
     }
 
-    /// One sweep of a shard given all factors but the first: redraws its rows of the first, and returns the tallies of the others.
+    /// One sweep of a shard given all factors but the first: redraws its rows of the first, and returns the tallies of the others,
+    /// and what the rows say of their prior where it is learnt.
     ///
     /// # Errors
     /// [`Error::Interrupted`] and [`Error::Domain`] as of a step; [`Error::Shape`].
@@ -128,7 +130,7 @@ impl GibbsChain {
         shared: Vec<FactorMatrix>,
         threads: usize,
         monitor: &mut dyn Monitor,
-    ) -> Result<Vec<Vec<u64>>> {
+    ) -> Result<(Vec<Vec<u64>>, Vec<i64>)> {
         self.set_shared(shared)?;
         let total = self.table.rows() as u64;
         let (tally, noise) = parallel::run(threads, total, monitor, |progress| {
@@ -139,7 +141,8 @@ impl GibbsChain {
             Ok((tally, noise))
         })?;
         self.noise = noise;
-        Ok(tally.parts.into_iter().skip(1).collect())
+        let of_prior = if self.learns(0) { self.redraw_rates(0) } else { vec![] };
+        Ok((tally.parts.into_iter().skip(1).collect(), of_prior))
     }
 
     /// Sets all factors but the first.
@@ -194,10 +197,16 @@ impl GibbsChain {
         parallel::run(threads, 1, monitor, |_| {
             let mut all: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
             all[0].copy_from_slice(sums);
-            Ok(self.redraw(factor, tally, &all, Some(held)).unwrap_or_else(|| {
+            self.redraw_concentration(factor, tally);
+            let rate = self.redraw(factor, tally, &all, Some(held)).unwrap_or_else(|| {
                 all[factor] = self.factors[factor].sums();
                 (0..width).map(|k| all.iter().map(|sum| sum[k]).product::<f64>()).sum::<f64>().max(0.0)
-            }))
+            });
+            if self.learns(factor) {
+                let sums = self.redraw_rates(factor);
+                self.redraw_prior(factor, &sums)?;
+            }
+            Ok(rate)
         })
     }
 
@@ -223,6 +232,48 @@ impl GibbsChain {
     /// [`Error::Domain`] where a factor has shapes of its own for entries.
     pub fn learn_priors(&mut self, rates: Rates) -> Result<()> {
         self.learnt = (self.model.learnable(&self.fixed)?, rates);
+        Ok(())
+    }
+
+    /// Sets a prior that is learnt: its shape, and its rates if any are given.
+    ///
+    /// # Errors
+    /// As [`Prior::check`].
+    pub fn set_prior(&mut self, factor: usize, shape: f64, rate: Option<Vec<f64>>) -> Result<()> {
+        self.model.set_prior(factor, shape, rate)
+    }
+
+    /// Whether a gamma prior is learnt.
+    fn learns(&self, factor: usize) -> bool {
+        self.learnt.0.contains(&factor) && !self.model.prior(factor).is_dirichlet()
+    }
+
+    /// Redraws the concentration of a factor of Dirichlet laws, if it is learnt, given its counts.
+    fn redraw_concentration(&mut self, factor: usize, counts: &[u64]) {
+        if self.learnt.0.contains(&factor) && self.model.prior(factor).is_dirichlet() {
+            let FactorMatrix { rows, width, stride, .. } = self.factors[factor];
+            let mut words = xoshiro(self.key, PRIORS, self.iteration, factor as u64);
+            hyperpriors::redraw_concentration(self.model.prior_mut(factor), counts, [rows, width, stride], &mut words);
+        }
+    }
+
+    /// Redraws the rates that rows of a factor have of their own, and returns what they say of its prior.
+    fn redraw_rates(&mut self, factor: usize) -> Vec<i64> {
+        let (key, iteration) = (self.key, self.iteration);
+        let first = if factor == 0 { self.first_row } else { 0 };
+        let words = |row: usize| xoshiro(key, RATES + factor as u64, iteration, first + row as u64);
+        let symmetric = self.model.structure().is_symmetric(factor);
+        hyperpriors::redraw_rows(self.model.prior_mut(factor), &self.factors[factor], symmetric, self.learnt.1, words)
+    }
+
+    /// Redraws what all rows of a factor share of their prior, given what those of all shards say of it.
+    ///
+    /// # Errors
+    /// [`Error::Shape`]
+    pub fn redraw_prior(&mut self, factor: usize, sums: &[i64]) -> Result<()> {
+        Error::require_shape("sums", [PRIOR_SUMS], [sums.len()])?;
+        let mut words = xoshiro(self.key, PRIORS, self.iteration, factor as u64);
+        hyperpriors::redraw(self.model.prior_mut(factor), sums, self.learnt.1, &mut words);
         Ok(())
     }
 
@@ -380,12 +431,7 @@ impl GibbsChain {
         structure.redraw(layout, self.model.priors(), &self.fixed, &counts, &mut self.factors, &shares);
         let own = |factor: &usize| !self.fixed[*factor] && !structure.is_redrawn_together(layout, *factor);
         for factor in (0..self.factors.len()).filter(own).collect::<Vec<_>>() {
-            if self.learnt.0.contains(&factor) && self.model.prior(factor).is_dirichlet() {
-                let FactorMatrix { rows, width, stride, .. } = self.factors[factor];
-                let mut words = xoshiro(self.key, PRIORS, self.iteration, factor as u64);
-                let prior = self.model.prior_mut(factor);
-                hyperpriors::redraw_concentration(prior, &counts[factor], [rows, width, stride], &mut words);
-            }
+            self.redraw_concentration(factor, &counts[factor]);
             if structure.in_turn() {
                 self.redraw_in_turn(factor, &counts[factor], &mut sums);
             } else {
@@ -395,12 +441,9 @@ impl GibbsChain {
         }
         let total_rate = total_rate.unwrap_or_else(|| self.model.total_rate(&self.factors));
         self.last = [total_rate, tally.total() as f64];
-        let (factors, rates) = &self.learnt;
-        for &factor in factors.iter().filter(|factor| !self.model.prior(**factor).is_dirichlet()).collect::<Vec<_>>() {
-            let mut words = xoshiro(self.key, PRIORS, self.iteration, factor as u64);
-            let symmetric = self.model.structure().is_symmetric(factor);
-            let prior = self.model.prior_mut(factor);
-            hyperpriors::redraw(prior, &self.factors[factor], symmetric, *rates, &mut words);
+        for factor in (0..self.factors.len()).filter(|&factor| self.learns(factor)).collect::<Vec<_>>() {
+            let sums = self.redraw_rates(factor);
+            self.redraw_prior(factor, &sums).expect("sums of its own");
         }
     }
 

@@ -16,9 +16,10 @@
 //! conditionals are those of the gamma law, written out here.
 
 use super::dispersion::slice;
-use super::factor_matrix::FactorMatrix;
+use super::factor_matrix::{FactorMatrix, ROWS};
 use super::gammas::{Gammas, Prior};
 use crate::distributions::{chinese_restaurant, gamma};
+use crate::numeric::exact_sum::{self, LIMBS};
 use crate::numeric::special::gamma::{digamma, log_gamma};
 use crate::stream::Xoshiro;
 
@@ -38,62 +39,99 @@ pub enum Rates {
     Rows,
 }
 
-/// What the conditionals of a prior ask of the entries that share a rate: their number, and sums of x and of ln x.
-struct SharedRate {
-    number: f64,
-    sum: f64,
-    logs: f64,
+/// Numbers that hold what entries say of the prior that they share: how many there are, the sum of x, and the sum of ln b + ln x
+/// with the rate b of their row, if it has one. Sums over blocks of rows are added without rounding, so that parts of a factor
+/// which begin at a block add up to the whole.
+pub const PRIOR_SUMS: usize = 3 * LIMBS;
+
+/// Those sums, and the rate of each row given how many entries it has and their sum; none if rows have no rates of their own.
+fn sums_over_rows(
+    entries: &FactorMatrix,
+    log: impl Fn(usize, usize) -> f64,
+    symmetric: bool,
+    mut rate: impl FnMut(usize, f64, f64) -> Option<f64>,
+) -> (Vec<i64>, Vec<f64>) {
+    let (mut sums, mut found) = (vec![0; PRIOR_SUMS], vec![]);
+    for first in (0..entries.rows).step_by(ROWS) {
+        let mut of_block = [0.0; 3];
+        for row in first..entries.rows.min(first + ROWS) {
+            // Of a symmetric matrix the entries from the diagonal on.
+            let own = if symmetric { row } else { 0 }..entries.width;
+            let (number, sum) = (own.len() as f64, entries.row(row)[own.clone()].iter().sum());
+            let rate = rate(row, number, sum);
+            let logs: f64 = own.map(|k| log(row, k)).sum();
+            let scale = rate.map_or(0.0, |rate| number * rate.ln());
+            of_block.iter_mut().zip([number, sum, scale + logs]).for_each(|(total, x)| *total += x);
+            found.extend(rate);
+        }
+        sums.chunks_exact_mut(LIMBS).zip(of_block).for_each(|(sum, x)| exact_sum::add(sum, x));
+    }
+    (sums, found)
 }
 
-/// The groups of a factor; of a symmetric matrix the entries from the diagonal on.
-fn groups(entries: &FactorMatrix, log: impl Fn(usize, usize) -> f64, symmetric: bool, rates: Rates) -> Vec<SharedRate> {
-    let of_row = |row: usize| {
-        let own = if symmetric { row } else { 0 }..entries.width;
-        let logs = own.clone().map(|k| log(row, k)).sum();
-        SharedRate { number: own.len() as f64, sum: entries.row(row)[own].iter().sum(), logs }
-    };
-    let rows: Vec<_> = (0..entries.rows).map(of_row).collect();
-    match rates {
-        Rates::Rows => rows,
-        Rates::Factor => {
-            let add = |a: SharedRate, b: SharedRate| SharedRate {
-                number: a.number + b.number,
-                sum: a.sum + b.sum,
-                logs: a.logs + b.logs,
-            };
-            rows.into_iter().reduce(add).into_iter().collect()
-        }
+/// Puts the rates of rows into a prior, if there are any.
+fn set_rates(prior: &mut Prior, found: &[f64], width: usize) {
+    if !found.is_empty() {
+        prior.rate = found.iter().flat_map(|&rate| std::iter::repeat_n(rate, width)).collect();
     }
 }
 
-/// Puts the rates of groups into a prior.
-fn set_rates(prior: &mut Prior, found: &[f64], width: usize, rates: Rates) {
-    prior.rate = match rates {
-        Rates::Factor => found.to_vec(),
-        Rates::Rows => found.iter().flat_map(|&rate| std::iter::repeat_n(rate, width)).collect(),
-    };
+/// Redraws the rates of the rows of a factor given its entries, if rows have rates of their own, from words of each; returns what
+/// the rest of the prior is redrawn by.
+pub fn redraw_rows(
+    prior: &mut Prior,
+    entries: &FactorMatrix,
+    symmetric: bool,
+    rates: Rates,
+    words: impl Fn(usize) -> Xoshiro,
+) -> Vec<i64> {
+    let shape = prior.shape[0];
+    let log = |row: usize, k: usize| entries.row(row)[k].max(f64::MIN_POSITIVE).ln();
+    let (sums, found) = sums_over_rows(entries, log, symmetric, |row, number, sum| {
+        (rates == Rates::Rows).then(|| gamma::draw(1.0 + number * shape, 1.0 + sum, &mut words(row)))
+    });
+    set_rates(prior, &found, entries.width);
+    sums
 }
 
-/// Redraws the prior of a factor given its entries.
-pub fn redraw(prior: &mut Prior, entries: &FactorMatrix, symmetric: bool, rates: Rates, rng: &mut Xoshiro) {
-    let log = |row: usize, k: usize| entries.row(row)[k].max(f64::MIN_POSITIVE).ln();
-    let groups = groups(entries, log, symmetric, rates);
+/// Redraws what all entries of a factor share of their prior, given the sums over its rows.
+pub fn redraw(prior: &mut Prior, sums: &[i64], rates: Rates, rng: &mut Xoshiro) {
     let shape = prior.shape[0];
-    let draw = |group: &SharedRate| gamma::draw(1.0 + group.number * shape, 1.0 + group.sum, rng);
-    let found: Vec<f64> = groups.iter().map(draw).collect();
-    set_rates(prior, &found, entries.width, rates);
-    let (number, slope) = moments(&groups, &found);
+    let [number, sum, mut slope] = std::array::from_fn(|i| exact_sum::value(&sums[i * LIMBS..][..LIMBS]));
+    if rates == Rates::Factor {
+        prior.rate = vec![gamma::draw(1.0 + number * shape, 1.0 + sum, rng)];
+        slope += number * prior.rate[0].ln();
+    }
     // In ln a, whose measure adds ln a.
     let density = |log: f64| log - log.exp() + slope * log.exp() - number * log_gamma(log.exp());
     prior.shape[0] = slice(shape.ln(), WIDTH / (1.0 + number).sqrt(), BOUNDS, density, rng).exp();
 }
 
-/// Sets the prior of a factor where the bound is largest, given expectations of its entries and of their logarithms.
-pub fn maximize(prior: &mut Prior, means: &FactorMatrix, geometric: &FactorMatrix, symmetric: bool, rates: Rates) {
-    let groups = groups(means, |row, k| geometric.row(row)[k].ln(), symmetric, rates);
-    let found: Vec<f64> = groups.iter().map(|group| group.number * prior.shape[0] / (1.0 + group.sum)).collect();
-    set_rates(prior, &found, means.width, rates);
-    let (number, slope) = moments(&groups, &found);
+/// Sets the rates of the rows of a factor where the bound is largest, given expectations of its entries and of their logarithms;
+/// as [`redraw_rows`].
+pub fn maximize_rows(
+    prior: &mut Prior,
+    means: &FactorMatrix,
+    geometric: &FactorMatrix,
+    symmetric: bool,
+    rates: Rates,
+) -> Vec<i64> {
+    let shape = prior.shape[0];
+    let log = |row: usize, k: usize| geometric.row(row)[k].ln();
+    let (sums, found) = sums_over_rows(means, log, symmetric, |_, number, sum| {
+        (rates == Rates::Rows).then(|| number * shape / (1.0 + sum))
+    });
+    set_rates(prior, &found, means.width);
+    sums
+}
+
+/// Sets what all entries of a factor share of their prior where the bound is largest, given the sums over its rows.
+pub fn maximize(prior: &mut Prior, sums: &[i64], rates: Rates) {
+    let [number, sum, mut slope] = std::array::from_fn(|i| exact_sum::value(&sums[i * LIMBS..][..LIMBS]));
+    if rates == Rates::Factor {
+        prior.rate = vec![number * prior.shape[0] / (1.0 + sum)];
+        slope += number * prior.rate[0].ln();
+    }
     prior.shape[0] = root(BOUNDS, |shape| slope - 1.0 - number * digamma(shape));
 }
 
@@ -126,14 +164,6 @@ pub fn maximize_concentration(prior: &mut Prior, laws: &Gammas, digammas: &Facto
     let entries = rows * width as f64;
     let slope = |eta: f64| entries * (digamma(rows * eta) - digamma(eta)) + logs - 1.0;
     prior.shape[0] = root(CONCENTRATIONS, slope);
-}
-
-/// The number of entries, and the sum of ln b + ln x over them.
-fn moments(groups: &[SharedRate], rates: &[f64]) -> (f64, f64) {
-    let each = groups.iter().zip(rates);
-    each.fold((0.0, 0.0), |(number, slope), (group, rate)| {
-        (number + group.number, slope + group.number * rate.ln() + group.logs)
-    })
 }
 
 /// The log-density of the hyperpriors at a prior.

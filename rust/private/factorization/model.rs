@@ -234,6 +234,21 @@ impl Model {
         &mut self.priors[factor]
     }
 
+    /// Sets a prior that is learnt: its shape, and its rates if any are given.
+    ///
+    /// # Errors
+    /// As [`Prior::check`].
+    pub(super) fn set_prior(&mut self, factor: usize, shape: f64, rate: Option<Vec<f64>>) -> Result<()> {
+        let (rows, width) = self.shapes()[factor];
+        let prior = Prior { shape: vec![shape], rate: rate.unwrap_or_default() };
+        prior.check(rows * width)?;
+        self.priors[factor].shape = prior.shape;
+        if !prior.rate.is_empty() {
+            self.priors[factor].rate = prior.rate;
+        }
+        Ok(())
+    }
+
     /// The factors whose priors can be learnt: those that are neither fixed nor redrawn with others.
     ///
     /// # Errors
