@@ -178,6 +178,9 @@ impl ReleasedCounts {
     }
 }
 
+/// What a sweep of a shard returns: tallies, sums over its rows, and what those say of their prior.
+type ShardSweep<'py> = (Vec<Table<'py, u64>>, Table<'py, i64>, Row<'py, i64>);
+
 /// A Gibbs chain; documented at the estimators of `quincunx.factorization`.
 #[pyclass(module = "quincunx._core")]
 pub struct GibbsChain {
@@ -358,7 +361,7 @@ impl GibbsChain {
         py: Python<'py>,
         shared: Vec<LentTable<'_, f64>>,
         threads: usize,
-    ) -> PyResult<(Vec<Table<'py, u64>>, Table<'py, i64>, Row<'py, i64>)> {
+    ) -> PyResult<ShardSweep<'py>> {
         let shared = matrices(py, &shared)?;
         let width = self.chain.factors()[0].width;
         let (tallies, of_prior) = compute(py, None, |monitor| self.chain.shard_sweep(shared, threads, monitor))?;
