@@ -1,7 +1,9 @@
 """Runs of the estimators: the same bits wherever and in how many parts they run, stops that keep what is, files."""
 
+import errno
 import json
 import multiprocessing
+import os
 import signal
 import threading
 import tracemalloc
@@ -442,3 +444,60 @@ def test_a_dask_cluster_does_not_show():
         client.get_executor(pure=False) as executor,
     ):
         assert_same(clone(model).fit(RELEASE, executor=executor), clone(model).fit(RELEASE))
+
+
+@pytest.mark.parametrize(("model", "released"), MODELS, ids=NAMES)
+def test_draws_on_a_disk_are_those_in_memory(model, released, tmp_path):
+    whole = clone(model).set_params(n_draws=14).fit(released)
+    part = clone(model).set_params(warm_start=True).fit(released, draws_dir=tmp_path)
+    assert isinstance(mapped(part._posterior.runs[0].draws[0]), np.memmap)
+    part.set_params(n_draws=4).fit(released, draws_dir=tmp_path)
+    assert isinstance(mapped(part._posterior.runs[0].draws[0]), np.memmap)
+    for name, draws in whole.draws_.items():
+        np.testing.assert_array_equal(part.draws_[name], draws)
+    assert not list(tmp_path.iterdir()), "files have no names"
+    again = reread(part)
+    np.testing.assert_array_equal(again.rates_, whole.rates_)
+
+
+def mapped(array):
+    """What an array is a view of."""
+    while not isinstance(array, np.memmap) and array.base is not None:
+        array = array.base
+    return array
+
+
+def test_draws_on_a_disk_need_no_memory(monkeypatch, tmp_path):
+    how = HOW | {"n_draws": 20_000, "thin": 1}
+    monkeypatch.setattr("quincunx._check.available_memory", lambda: 2**22)
+    with pytest.raises(errors.TooLargeError, match="or a `draws_dir`"):
+        PoissonFactorization(2, **how).fit(RELEASE)
+    model = PoissonFactorization(2, **how).fit(RELEASE, client=2, draws_dir=tmp_path)
+    assert model.draws_["embedding"].shape == (1, 20_000, 12, 2)
+
+
+def test_a_disk_without_room_is_heard_of_before_any_work(monkeypatch, tmp_path):
+    model = PoissonFactorization(2, **HOW).fit(RELEASE)
+    before = model.embedding_
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OSError, match="no space left"):
+        model.fit(RELEASE, draws_dir=tmp_path)
+    np.testing.assert_array_equal(model.embedding_, before)
+
+
+@pytest.mark.parametrize(
+    ("how", "given", "says"),
+    [
+        ({"inference": "vi"}, {}, "`draws_dir` must be None with inference='vi'"),
+        ({}, {"executor": ThreadPoolExecutor(1)}, "`draws_dir` must be None with an `executor`"),
+        ({}, {"draws_dir": "/no such folder"}, "`draws_dir` must be a folder, got '/no such folder'"),
+        ({}, {"draws_dir": 3}, "`draws_dir` must be a path, got int"),
+    ],
+)
+def test_draws_on_a_disk_are_refused_in_words(how, given, says, tmp_path):
+    with pytest.raises((ValueError, TypeError), match=says):
+        PoissonFactorization(2, **(HOW | how)).fit(RELEASE, **({"draws_dir": tmp_path} | given))

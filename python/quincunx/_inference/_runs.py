@@ -107,6 +107,8 @@ class Schedule:
         Relative change of the objective below which an approximation ends.
     threads : int, optional
         Threads of each run; by default all this process may use.
+    draws_dir : str, optional
+        The folder on whose disk draws lie; by default they are in memory.
     """
 
     until: int
@@ -114,6 +116,7 @@ class Schedule:
     thin: int = 1
     tolerance: float = 0.0
     threads: int | None = None
+    draws_dir: str | None = None
 
     def kept_after(self, iteration: int) -> int:
         """Return how many iterations after the given one are kept."""

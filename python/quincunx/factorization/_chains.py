@@ -1,8 +1,11 @@
 """The kinds of inference as samplers: Gibbs chains and coordinate ascents of the core, and steps by batches of rows."""
 
+import math
+import os
+import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -149,7 +152,7 @@ class Record:
         draws = len(run.kept) + schedule.kept_after(run.iteration)
         steps = max(schedule.until, run.iteration)
         earlier = run.draws or [np.empty((0, *variable.shape)) for variable in problem.variables]
-        self.draws = [_longer(part, draws) for part in earlier]
+        self.draws = [_longer(part, draws, schedule.draws_dir) for part in earlier]
         self.kept = _longer(run.kept, draws)
         self.log_likelihood = _longer(run.draw_statistics.get("log_likelihood", np.empty(0)), draws)
         self.total_rate, self.total_count = (
@@ -241,11 +244,24 @@ class GibbsSampler(Single):
         return [self._record.run(*self._trace.filled, state | _priors(self._problem, chain))]
 
 
-def _longer(part: Array, length: int) -> Array:
-    """Return a new array that begins like the given one and has room for more."""
-    whole = np.empty((length, *part.shape[1:]), dtype=part.dtype)
+def _longer(part: Array, length: int, folder: str | None = None) -> Array:
+    """Return a new array that begins like the given one and has room for more, on the disk of a folder if given."""
+    shape = length, *part.shape[1:]
+    whole = np.empty(shape, dtype=part.dtype) if folder is None else _mapped(shape, part.dtype, folder)
     whole[: len(part)] = part
     return whole
+
+
+def _mapped(shape: tuple[int, ...], dtype: "np.dtype[Any]", folder: str) -> Array:
+    """Return an array in a file without a name, which is gone when the array is."""
+    size = max(1, math.prod(shape) * dtype.itemsize)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)  # else a full disk would be heard of by a signal, later
+        else:
+            file.truncate(size)
+        # Read as any array is.
+        return np.asarray(np.memmap(file, dtype, "r+", shape=shape))
 
 
 def _part(report: Report, before: int, steps: int, total: int) -> Report:

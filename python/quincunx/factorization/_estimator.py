@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import field
+from dataclasses import field, replace
 from typing import ClassVar, Literal, Self, TypeAlias, TypedDict
 
 import numpy as np
@@ -151,6 +151,7 @@ class FitOptions(TypedDict, total=False):
     client: Client | int | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_interval: float
+    draws_dir: str | os.PathLike[str] | None
 
 
 @parameters
@@ -259,6 +260,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         client: Client | int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_interval: float = 60.0,
+        draws_dir: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Infer the posterior from released counts.
 
@@ -295,6 +297,11 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         checkpoint_interval : float, default=60
             Seconds between two checkpoints, and more where writing would take over a twentieth of the time. With an
             `executor` tasks end as often and go on in new ones.
+        draws_dir : path, optional
+            A folder on whose disk the draws lie, where they are too many for the memory: in files without names, which
+            are gone with the estimator. They are read as they are asked for: posterior means pass through them, while
+            `draws_` of several chains, `save` and a checkpoint that is read have all of them in memory. Not with an
+            `executor`, and for ``inference="mcmc"`` only.
 
         Returns
         -------
@@ -308,7 +315,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         ValueError, TypeError
             If an argument or a parameter is not what it should be.
         OSError
-            If a file of a list cannot be read.
+            If a file of a list cannot be read, or the disk of `draws_dir` has no room for the draws.
         ConvergenceError
             If the callback stopped the fit before anything was kept.
         CheckpointError
@@ -336,7 +343,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         into another: their cells are never together in memory, but what is found of their rows is.
         """
         keep = None if checkpoint is None else (checkpoint, checkpoint_interval)
-        if self._fit_or_restore(lambda: self._fit(released, alpha, mask, executor, client, keep)) is None:
+        if self._fit_or_restore(lambda: self._fit(released, alpha, mask, executor, client, keep, draws_dir)) is None:
             self._posterior.warn()
             parts = isinstance(self._posterior.problem.data, Parts)  # which need not fit into this memory
             if not parts and (complaint := self.misfit_.complaint) is not None:
@@ -351,9 +358,17 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         executor: Executor | None,
         client: Client | int | None,
         keep: tuple[object, float] | None,
+        draws_dir: str | os.PathLike[str] | None,
     ) -> tuple[bool, BaseException | None]:
         """Fit, and say whether anything was kept and what stopped it."""
         self._check_parameters(executor)
+        folder = _check.path(draws_dir, "draws_dir")
+        if folder is not None:
+            if executor is not None or self.inference != "mcmc":
+                where = "with an `executor`" if executor is not None else f"with inference={self.inference!r}"
+                raise ValueError(f"`draws_dir` must be None {where}")
+            if not os.path.isdir(folder):
+                raise ValueError(f"`draws_dir` must be a folder, got {folder!r}")
         for name, value in (("executor", executor), ("callback", self.callback)):
             if client is not None and value is not None:
                 raise ValueError(f"`{name}` must be None with a `client`, whose workers have a part of all chains each")
@@ -366,7 +381,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             data = self._parts(released, alpha, mask)
         else:
             data = self._data(released, alpha, mask, reset=True)
-        return self._fit_to(self._problem(data), executor, keep, client)
+        return self._fit_to(self._problem(data), executor, keep, client, folder)
 
     def _problem(self, data: Data) -> Problem:
         """Return what the parameters make of data."""
@@ -393,9 +408,10 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         executor: Executor | None,
         keep: tuple[object, float] | None = None,
         client: Client | int | None = None,
+        draws_dir: str | None = None,
     ) -> tuple[bool, BaseException | None]:
         runs = self._runs(problem)
-        schedule = self._schedule(runs)
+        schedule = replace(self._schedule(runs), draws_dir=draws_dir)
         by_parts = problem.inference == "svi" and isinstance(problem.data, Parts)  # one after the other
         self._forecast(problem, runs, schedule, here=client is None and not by_parts)
         shards = None if client is None else sharded(problem, client, self.threads)
@@ -546,7 +562,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         """
         entries, cells = problem.layout.entries, math.prod(problem.data.shape) if here else 0
         kept = 0
-        if problem.inference == "mcmc":
+        if problem.inference == "mcmc" and schedule.draws_dir is None:
             kept = schedule.until // schedule.thin - schedule.n_warmup // schedule.thin
         # What a run works with: its factors and the tallies of each thread; an ascent has laws instead, and their sums.
         arrays = (4 if problem.inference == "mcmc" else 14) + _check.threads(self.threads)
@@ -562,7 +578,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         if (needed := draws + state + check) > limit:
             raise TooLargeError(
                 f"the fit needs about {needed} bytes, {draws} of them for {kept} draws of each of {len(runs)} chains, "
-                f"and {limit} are available: take fewer draws or components",
+                f"and {limit} are available: take fewer draws or components, or a `draws_dir`",
                 needed,
                 limit,
             )
