@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use quincunx::factorization::coordinate_ascent::{Augmentation, Gammas};
-use quincunx::factorization::dispersion::{Dispersion, DispersionAxis};
+use quincunx::factorization::dispersion::{Dispersion, DispersionAxis, SHORT};
 use quincunx::factorization::factor_matrix::{FactorMatrix, padded, unpadded};
 use quincunx::factorization::gibbs::{Method, Tally};
 use quincunx::factorization::hyperpriors::Rates;
@@ -363,11 +363,63 @@ impl GibbsChain {
         threads: usize,
     ) -> PyResult<ShardSweep<'py>> {
         let shared = matrices(py, &shared)?;
-        let width = self.chain.factors()[0].width;
         let (tallies, of_prior) = compute(py, None, |monitor| self.chain.shard_sweep(shared, threads, monitor))?;
-        let sums = PyArray1::from_vec(py, self.chain.factors()[0].exact_sums()).reshape([width, LIMBS])?;
-        let tallies = tallies.iter().map(|tally| table(py, tally, width)).collect::<PyResult<_>>()?;
-        Ok((tallies, sums, of_prior.into_pyarray(py)))
+        self.swept(py, &tallies, of_prior)
+    }
+
+    /// How many counts of a shard are larger than 0, 1, ...
+    fn begin_sweep<'py>(
+        &mut self,
+        py: Python<'py>,
+        shared: Vec<LentTable<'_, f64>>,
+        threads: usize,
+    ) -> PyResult<Row<'py, u64>> {
+        let shared = matrices(py, &shared)?;
+        let short = compute(py, None, |monitor| self.chain.begin_sweep(shared, threads, monitor))?;
+        Ok(PyArray1::from_slice(py, &short))
+    }
+
+    fn shape_sums<'py>(&self, py: Python<'py>, r: f64, threads: usize) -> PyResult<Table<'py, i64>> {
+        let sum = compute(py, None, |monitor| self.chain.shape_sums(r, threads, monitor))?;
+        PyArray1::from_vec(py, sum).reshape([1, LIMBS])
+    }
+
+    /// The next shape whose likelihood is asked for; none once a shape is drawn.
+    fn redraw_shared_shape(&mut self, short: LentRow<'_, u64>, known: Vec<f64>) -> PyResult<Option<f64>> {
+        let wrong = |_| PyValueError::new_err(format!("`short` must have shape ({SHORT},), got ({},)", short.len()));
+        let counts = short.as_slice()?.try_into().map_err(wrong)?;
+        Ok(self.chain.redraw_shared_shape(counts, &known))
+    }
+
+    /// As `shard_sweep`, with all counts that were drawn and the largest multiplier.
+    #[pyo3(signature = (shape, threads))]
+    fn end_sweep<'py>(
+        &mut self,
+        py: Python<'py>,
+        shape: Option<f64>,
+        threads: usize,
+    ) -> PyResult<(ShardSweep<'py>, u64, f64)> {
+        let ended = compute(py, None, |monitor| self.chain.end_sweep(shape, threads, monitor))?;
+        Ok((self.swept(py, &ended.tallies, ended.of_prior)?, ended.total, ended.largest))
+    }
+
+    fn weighted_exposures<'py>(
+        &mut self,
+        py: Python<'py>,
+        factor: usize,
+        sums: LentRow<'_, f64>,
+        largest: f64,
+        shared: Option<Vec<LentTable<'_, f64>>>,
+        threads: usize,
+    ) -> PyResult<Table<'py, f64>> {
+        if let Some(shared) = shared {
+            self.chain.set_shared(matrices(py, &shared)?).map_err(|error| raise(py, error))?;
+        }
+        let width = self.chain.factors()[0].width;
+        let sums = padded(sums.as_slice()?, width);
+        let found =
+            compute(py, None, |monitor| self.chain.weighted_exposures(factor, &sums, largest, threads, monitor))?;
+        table(py, &found, width)
     }
 
     fn held_exposures<'py>(
@@ -403,13 +455,15 @@ impl GibbsChain {
         factor: usize,
         tally: LentTable<'_, u64>,
         sums: LentRow<'_, f64>,
-        held: LentTable<'_, f64>,
+        exposures: (LentTable<'_, f64>, LentTable<'_, f64>),
         threads: usize,
     ) -> PyResult<f64> {
         let width = self.chain.factors()[0].width;
-        let (tally, held) = (padded(tally.as_slice()?, width), padded(held.as_slice()?, width));
-        let sums = padded(sums.as_slice()?, width);
-        compute(py, None, |monitor| self.chain.redraw_shared(factor, &tally, &sums, &held, threads, monitor))
+        let (tally, sums) = (padded(tally.as_slice()?, width), padded(sums.as_slice()?, width));
+        let held = padded(exposures.0.as_slice()?, width);
+        let exposures = [held, padded(exposures.1.as_slice()?, width)];
+        let exposures = [exposures[0].as_slice(), &exposures[1]];
+        compute(py, None, |monitor| self.chain.redraw_shared(factor, &tally, &sums, exposures, threads, monitor))
     }
 
     fn advance(&mut self, py: Python<'_>, tallies: Vec<LentTable<'_, i64>>, threads: usize) -> PyResult<()> {
@@ -430,6 +484,15 @@ impl GibbsChain {
         compute(py, None, |monitor| self.chain.advance(&tally, threads, monitor))?;
         self.records.add_step(&mut self.chain);
         Ok(())
+    }
+}
+
+impl GibbsChain {
+    fn swept<'py>(&self, py: Python<'py>, tallies: &[Vec<u64>], of_prior: Vec<i64>) -> PyResult<ShardSweep<'py>> {
+        let width = self.chain.factors()[0].width;
+        let sums = PyArray1::from_vec(py, self.chain.factors()[0].exact_sums()).reshape([width, LIMBS])?;
+        let tallies = tallies.iter().map(|tally| table(py, tally, width)).collect::<PyResult<_>>()?;
+        Ok((tallies, sums, of_prior.into_pyarray(py)))
     }
 }
 

@@ -75,6 +75,8 @@ TENSORS = {
     "tensor with priors of slices": {"mean": 1.0, "prior_shape": [np.linspace(0.1, 2.0, 300)[:, None], 0.3, 0.5]},
     "four axes": {"mean": 2.0, "extents": (300, 2, 3, 2)},
     "tensor, learnt by rows": {"mean": 2.0, "mask": CUBE, "hyperpriors": "row"},
+    "tensor, overdispersed": {"mean": 2.0, "mask": CUBE, "likelihood": "negative_binomial"},
+    "four axes, overdispersed": {"mean": 0.1, "extents": (300, 2, 3, 2), "likelihood": "negative_binomial"},
 }
 CASES = TENSORS | {
     "few": {"mean": 0.02},
@@ -94,6 +96,12 @@ CASES = TENSORS | {
     "learnt": {"mean": 0.5, "hyperpriors": "factor"},
     "learnt by rows": {"mean": 2.0, "alpha": RATIOS, "mask": MASK, "hyperpriors": "row"},
     "bessel, learnt by rows": {"mean": 2.0, "method": "bessel", "mask": MASK, "hyperpriors": "row"},
+    "overdispersed": {"mean": 0.5, "likelihood": "negative_binomial"},
+    "overdispersed, few": {"mean": 0.02, "mask": MASK, "likelihood": "negative_binomial"},
+    "overdispersed, ratios": {"mean": 2.0, "alpha": RATIOS, "mask": MASK, "likelihood": "negative_binomial"},
+    "overdispersed, known": {"mean": 0.5, "mask": MASK, "likelihood": "negative_binomial", "dispersion": 0.7},
+    "overdispersed rows": {"mean": 0.5, "mask": MASK, "likelihood": "negative_binomial", "dispersion": "row"},
+    "overdispersed, learnt by rows": {"mean": 0.5, "likelihood": "negative_binomial", "hyperpriors": "row"},
     "topics, learnt": {"mean": 0.5, "mask": MASK, "topics": "dirichlet", "hyperpriors": "factor"},
     "topics, learnt by rows": {"mean": 0.5, "topics": "dirichlet", "hyperpriors": "row"},
 }
@@ -129,7 +137,15 @@ def test_there_are_no_more_shards_than_blocks_of_rows():
 
 
 @pytest.mark.parametrize(
-    "case", ["bessel with a mask", "tensor, bessel with a mask", "bessel, learnt by rows", "topics, learnt"]
+    "case",
+    [
+        "bessel with a mask",
+        "tensor, bessel with a mask",
+        "bessel, learnt by rows",
+        "topics, learnt",
+        "overdispersed",
+        "overdispersed rows",
+    ],
 )
 def test_a_fit_goes_on_with_other_shards_or_none_and_from_a_file(case):
     whole = fitted(case, n_draws=6)
@@ -141,7 +157,7 @@ def test_a_fit_goes_on_with_other_shards_or_none_and_from_a_file(case):
     assert_same_runs(last.fit(data.values, **how), whole)
 
 
-@pytest.mark.parametrize("case", ["tensor with a mask", "tensor, learnt by rows"])
+@pytest.mark.parametrize("case", ["tensor with a mask", "tensor, learnt by rows", "tensor, overdispersed"])
 @pytest.mark.parametrize("lost", range(10, 22))
 def test_shards_of_a_tensor_lost_in_any_call_of_a_sweep_do_not_show(case, lost, monkeypatch):
     class Losing(_sharded_gibbs.GibbsShard):
@@ -158,9 +174,28 @@ def test_shards_of_a_tensor_lost_in_any_call_of_a_sweep_do_not_show(case, lost, 
             return found
 
         def held(self, factor, given):
-            assert all((shared is None) == (factor == 1) for _, shared in given.values()), "nothing is sent twice"
+            sent = factor > 1 and self._part.problem.dispersion is None
+            assert all((shared is None) != sent for _, shared in given.values()), "nothing is sent twice"
             self._lose()
             return super().held(factor, given)
+
+        def begin_sweep(self, given):
+            self._lose()
+            return super().begin_sweep(given)
+
+        def shape_sums(self, shapes):
+            self._lose()
+            return super().shape_sums(shapes)
+
+        def end_sweep(self, shapes):
+            found = super().end_sweep(shapes)
+            self._lose()
+            return found
+
+        def exposures(self, factor, given):
+            found = super().exposures(factor, given)
+            self._lose()
+            return found
 
     monkeypatch.setattr(_sharded_gibbs, "GibbsShard", Losing)
     found = fitted(case, client=2, n_chains=1)
@@ -195,7 +230,12 @@ def test_a_stop_within_a_round_goes_back_to_where_all_were():
     ("model", "how", "says"),
     [
         (PoissonFactorization(2, callback=print), {}, "`callback` must be None with a `client`"),
-        (PoissonFactorization(2, likelihood="negative_binomial"), {}, "Poisson counts"),
+        (PoissonFactorization(2, likelihood="negative_binomial", inference="vi"), {}, "Gibbs sampling where counts"),
+        (
+            PoissonFactorization(2, likelihood="negative_binomial", dispersion="column"),
+            {},
+            "of the table or of each row",
+        ),
         (PoissonFactorization((2, 2), topics="dirichlet"), {}, "a factor for each axis alone"),
         (PoissonBlockmodel(2), {}, "a factor for each axis alone"),
         (PoissonFactorization(2), {"client": 0}, "`client` must be at least 1, got 0"),
@@ -239,7 +279,9 @@ def client(cluster):
         yield client
 
 
-@pytest.mark.parametrize("case", ["some", "bessel with a mask", "ratios with a mask", "tensor with ratios"])
+@pytest.mark.parametrize(
+    "case", ["some", "overdispersed", "bessel with a mask", "ratios with a mask", "tensor with ratios"]
+)
 def test_actors_of_dask_do_not_show(case, client):
     assert_same_runs(fitted(case, client=client), fitted(case))
 
@@ -374,14 +416,15 @@ def test_files_of_rows_are_one_matrix(case, client, tmp_path):
     assert str(model.misfit_) == str(other.misfit_)
 
 
+@pytest.mark.parametrize("likelihood", ["poisson", "negative_binomial"])
 @pytest.mark.parametrize("client", [None, 2])
-def test_files_and_arrays_of_dask_of_slices_are_one_tensor(client, tmp_path):
+def test_files_and_arrays_of_dask_of_slices_are_one_tensor(client, likelihood, tmp_path):
     array = pytest.importorskip("dask.array")
     whole = privatize(np.maximum(tensor(2.0, 0.0, EXTENTS), 0), epsilon=1.0, insecure_seed=5)
     lazy = array.from_array(np.asarray(whole.values), chunks=(90, 3, 2))
-    one = PoissonTensorFactorization(WIDTH, **HOW).fit(whole)
+    one = PoissonTensorFactorization(WIDTH, likelihood=likelihood, **HOW).fit(whole)
     for released, how in ((saved(whole, tmp_path, (128, 172)), {}), (lazy, {"alpha": whole.alpha})):
-        model = PoissonTensorFactorization(WIDTH, **HOW).fit(released, client=client, **how)
+        model = PoissonTensorFactorization(WIDTH, likelihood=likelihood, **HOW).fit(released, client=client, **how)
         assert_same_runs(model, one)
         np.testing.assert_array_equal(model.expected_counts_, one.expected_counts_)
 
@@ -428,9 +471,10 @@ def test_workers_read_files_and_the_client_does_not(client, tmp_path, monkeypatc
     assert_same_runs(model, PoissonFactorization(WIDTH, **HOW).fit(whole))
 
 
+@pytest.mark.parametrize("how", [HOW, HOW | {"likelihood": "negative_binomial"}], ids=["Poisson", "overdispersed"])
 @pytest.mark.parametrize("kept", [False, True])
 @pytest.mark.parametrize("here", [False, True])
-def test_arrays_of_dask_are_computed_by_the_workers(kept, here, client, monkeypatch):
+def test_arrays_of_dask_are_computed_by_the_workers(how, kept, here, client, monkeypatch):
     array = pytest.importorskip("dask.array")
     values = release(0.5)
     lazy = array.from_array(values, chunks=(100, 7))
@@ -439,12 +483,12 @@ def test_arrays_of_dask_are_computed_by_the_workers(kept, here, client, monkeypa
     with monkeypatch.context() as patch:
         if not here:
             patch.setattr(type(lazy), "compute", lambda *_: pytest.fail("the client has computed the array"))
-        model = PoissonFactorization(WIDTH, **HOW).fit(lazy, alpha=0.4, client=3 if here else client)
-    whole = PoissonFactorization(WIDTH, **HOW).fit(values, alpha=0.4)
+        model = PoissonFactorization(WIDTH, **how).fit(lazy, alpha=0.4, client=3 if here else client)
+    whole = PoissonFactorization(WIDTH, **how).fit(values, alpha=0.4)
     assert_same_runs(model, whole)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).expected_counts_, whole.expected_counts_)
     assert str(model.misfit_) == str(whole.misfit_)
-    assert_same_runs(PoissonFactorization(WIDTH, **HOW).fit(lazy, alpha=0.4), whole)
+    assert_same_runs(PoissonFactorization(WIDTH, **how).fit(lazy, alpha=0.4), whole)
 
 
 def test_masked_blocks_of_dask_are_held_out(client):

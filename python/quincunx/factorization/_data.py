@@ -2,9 +2,10 @@
 
 import hashlib
 import reprlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from quincunx.privacy import Release
 from quincunx.privacy._law import refuse_unknown
 from quincunx.privacy.noise import GeometricNoise
 
+T = TypeVar("T")
 #: What a model is fitted to: a Release, an array or what is like one, a data frame, a sparse array, a graph.
 Counts: TypeAlias = Any
 #: Ratios of noise, or a mask of cells.
@@ -51,6 +53,10 @@ class Data:
     def shape(self) -> tuple[int, ...]:
         """The shape of the values."""
         return self.values.shape
+
+    def each(self, function: Callable[["Data"], T]) -> list[T]:
+        """Return a function of each part of the data that is in memory at a time."""
+        return [function(self)]
 
     def of_rows(self, which: slice | npt.NDArray[np.intp]) -> "Data":
         """Return some rows of the table whose columns are the last axis; those of a slice without a copy."""

@@ -8,6 +8,8 @@ prior of its logarithm.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -28,6 +30,8 @@ PRIOR = {"table": 3.0, "rows": 1.5, "columns": 1.5}
 #: What the dispersion that a fit starts from is within: that of the release, as if all rates were the same. A fit that
 #: starts from less may take the largest counts for noise and stay there.
 _START = (0.1, 100.0)
+# Rows whose squares are added up at a time: of values below 2^20, a million columns stay in 64 bits.
+_ROWS = 8
 _AXES = {"global": ("table", None), "row": ("rows", 0), "column": ("columns", 1)}
 
 
@@ -65,6 +69,11 @@ class Dispersion:
             )
         return cls(axis, np.full(1 if number is None else shape[number], _spread(data)), learnt=True)
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether all cells tell of one that is learnt."""
+        return self.learnt and self.axis == "table"
+
     def variable(self, layout: Layout) -> Factor:
         """Return the variable of the draws."""
         where = {"table": None, "rows": 0, "columns": 1}[self.axis]
@@ -82,9 +91,25 @@ class Dispersion:
 
 def _spread(data: Data) -> float:
     """Return (variance - mean) / mean^2 of the counts before noise, within bounds."""
-    observed = np.broadcast_to(data.observed, data.shape)
-    values, alpha = data.values[observed].astype(np.float64), np.broadcast_to(data.alpha, data.shape)[observed]
-    if not values.size:
+    numbers, totals, all_squares, all_ratios = zip(*data.each(_sums), strict=True)
+    number, total, squares = sum(numbers), sum(totals), sum(all_squares)
+    if not number:
         return 1.0
-    mean, noise = max(float(values.mean()), 1e-3), float((2 * alpha / (1 - alpha) ** 2).mean())
-    return float(np.clip((values.var() - noise - mean) / mean**2, *_START))
+    ratios: Counter[float] = sum(all_ratios, Counter())
+    mean = max(total / number, 1e-3)
+    noise = math.fsum(count * 2 * alpha / (1 - alpha) ** 2 for alpha, count in ratios.items()) / number
+    variance = (number * squares - total**2) / number**2
+    return float(np.clip((variance - noise - mean) / mean**2, *_START))
+
+
+def _sums(data: Data) -> tuple[int, int, int, Counter[float]]:
+    """Return of the observed cells their number, sums of values and squares, and how often each ratio is there."""
+    total = squares = 0
+    for start in range(0, len(data.values), _ROWS):  # where cells are held out values are zero
+        block = data.values[start : start + _ROWS].astype(np.int64).reshape(-1)
+        total, squares = total + int(block.sum()), squares + int(block @ block)
+    if not data.alpha.ndim:
+        number = int(data.observed.sum())
+        return number, total, squares, Counter({float(data.alpha): number})
+    found, counts = np.unique(data.alpha[data.observed], return_counts=True)
+    return int(counts.sum()), total, squares, Counter(dict(zip(found.tolist(), counts.tolist(), strict=True)))

@@ -3,9 +3,10 @@
 import itertools
 import math
 import os
-from collections.abc import Hashable, Sequence
+import sys
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from quincunx.factorization._data import Data, Given, as_data, as_mask, unpack
 from quincunx.privacy._formats import look
 from quincunx.privacy._release import Release
 
+T = TypeVar("T")
 #: Rows of a block, as the core has them (`ROWS` of `factor_matrix.rs`): its sums over rows are exact from blocks on,
 #: and so the same however rows are split at multiples of it.
 BLOCK = 128
@@ -107,6 +109,10 @@ class Parts(Data):
         vars(found).pop("_whole", None)
         vars(found).pop("counts", None)
         return found
+
+    def each(self, function: Callable[[Data], T]) -> list[T]:
+        """Return a function of each file."""
+        return [function(self._read(path, rows)) for path, rows in zip(self.paths, self.rows, strict=True)]
 
     @cached_property
     def _whole(self) -> Data:
@@ -208,6 +214,13 @@ class Lazy(Parts):
         own = {"paths": [block], "rows": [last - first], "sizes": [block.nbytes], "_shape": block.shape}
         vars(found).update(self.__getstate__() | own | {"brought": True})
         return found
+
+    def each(self, function: Callable[[Data], T]) -> list[T]:
+        """Return a function of each block, where Dask has it."""
+        reader = object.__new__(Lazy)  # without the array, which is not to be sent along
+        vars(reader).update(how=self.how, ratio=self.ratio, brought=True)
+        of_block = sys.modules["dask"].delayed(lambda block: function(reader._read(block, len(block))))
+        return list(sys.modules["dask"].compute(*map(of_block, self.block.to_delayed().ravel())))
 
     def _read(self, path: Any, rows: int) -> Data:
         noise, non_integer = self.how

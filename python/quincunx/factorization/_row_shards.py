@@ -50,6 +50,8 @@ class ShardData:
             positive = int((data.values > 0).sum())
             held = sum(array.nbytes for array in (data.values, data.alpha, data.held_out) if array is not None)
         state = cells * (25 if problem.method == "bessel" else 1) + 4 * positive
+        if problem.dispersion is not None:
+            state += 31 * cells
         tables = 6 + threads + (problem.hyperpriors == "row")
         return 2 * held + cells + len(self.keys) * (state + 8 * entries * tables)
 
@@ -99,21 +101,36 @@ def resized(problem: Problem, data: Data, rows: slice) -> Problem:
 
     first, *others = layout.factors
     (shape, rate), *of_others = problem.priors
+    dispersion = problem.dispersion
+    if dispersion is not None and dispersion.axis == "rows":
+        dispersion = replace(dispersion, values=dispersion.values[rows])
     factors = (replace(first, shape=(number, layout.n_components)), *others)
     return replace(
         problem,
         data=data,
         layout=replace(layout, extents=(number, *layout.extents[1:]), factors=factors),
         priors=[(cut(shape), cut(rate)), *of_others],
+        dispersion=dispersion,
     )
 
 
-def prior_of_rows(problem: Problem, state: Arrays, edge: tuple[int, int]) -> RowPrior | None:
-    """Return what a state has of the prior of some rows, if it is learnt."""
-    if not problem.learnt:
+def state_of_rows(problem: Problem, state: Arrays, edge: tuple[int, int]) -> Arrays:
+    """Return what a state has of some rows, by the names of the whole: what all rows share is the same in each part."""
+    names = ("factor_0", "shape_0", "rate_0", "noise_0", "noise_1", "prior_shape_0", "prior_rate_0", "dispersion")
+    found = {}
+    for name in names:
+        if name in state and len(array := state[name]):
+            each = len(array) // problem.data.shape[0]
+            first, last = (row * each for row in edge) if each else (0, 1)
+            found[name] = np.ascontiguousarray(array[first:last])
+    return found
+
+
+def prior_of_rows(state: Arrays) -> RowPrior | None:
+    """Return the prior of rows that their state has, if it is learnt."""
+    if "prior_shape_0" not in state:
         return None
-    rate, (first, last) = state["prior_rate_0"], (problem.layout.n_components * row for row in edge)
-    return float(state["prior_shape_0"][0]), rate if rate.size <= 1 else np.ascontiguousarray(rate[first:last])
+    return float(state["prior_shape_0"][0]), state["prior_rate_0"]
 
 
 def without_rows(problem: Problem) -> Problem:
@@ -151,21 +168,21 @@ class SharedPriors:
         shape, rate = self.all[0]
         return float(shape[0]), None if self._of_rows else rate
 
-    def draw(self, rates: Sequence[Floats]) -> list[Floats]:
+    def draw(self, rows: Sequence[Arrays]) -> list[Floats]:
         """Return a draw of what is learnt, as columns, given the rate of each row of the shards."""
         found = []
         for factor, (shape, rate) in enumerate(self.all if self._learnt else ()):
             found.append(shape.reshape(-1, 1))
             if self._of_rows:
-                rate = rate[:: self._width] if factor else np.concatenate(rates)
+                rate = rate[:: self._width] if factor else np.concatenate([own["prior_rate_0"] for own in rows])
             found += [rate.reshape(-1, 1)] if rate.size else []
         return found
 
-    def state(self, rates: Sequence[Floats]) -> Arrays:
-        """Return what a state has of the priors, given the rates of all entries that shards have."""
+    def state(self, rows: Sequence[Arrays]) -> Arrays:
+        """Return what a state has of the priors, given the rates of all entries of the rows of shards."""
         if not self._learnt:
             return {}
-        priors = self.all
+        priors, rates = self.all, [own["prior_rate_0"] for own in rows]
         # Before the first sweep each shard has one rate, that of all rows.
         if self._of_rows and (len(rates) == 1 or sum(map(len, rates)) > len(rates)):
             priors[0] = priors[0][0], np.concatenate(rates)
@@ -181,9 +198,12 @@ class RowShard:
         self._place: tuple[int, Any] | None = None
 
     def learning(self, engine: E) -> E:
-        """Have an engine learn the priors, if the problem says so."""
-        if self._part.problem.hyperpriors is not None:
-            engine.learn_priors(self._part.problem.hyperpriors)
+        """Have an engine learn what the problem says: the priors, and the dispersion."""
+        problem = self._part.problem
+        if problem.hyperpriors is not None:
+            engine.learn_priors(problem.hyperpriors)
+        if problem.dispersion is not None:
+            engine.set_dispersion(*problem.dispersion.arguments())
         return engine
 
     def facts(self) -> tuple[Any, list[Array]]:

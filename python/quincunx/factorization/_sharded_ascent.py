@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from quincunx import _check, _core
-from quincunx._inference import Array, Backend, Floats, Report, Run, Schedule, Single
+from quincunx._inference import Array, Arrays, Backend, Floats, Report, Run, Schedule, Single
 from quincunx._inference import _shards as shards
 from quincunx.factorization._chains import Problem, gammas
 from quincunx.factorization._row_shards import (
@@ -29,6 +29,7 @@ from quincunx.factorization._row_shards import (
     SharedPriors,
     Together,
     prior_of_rows,
+    state_of_rows,
     together,
     without_rows,
 )
@@ -54,10 +55,10 @@ class AscentShard(RowShard):
         for ascent, key in zip(self._ascents, self._part.keys, strict=True):
             ascent.place(first_row, whole, key)
 
-    def set_rows(self, i: int, laws: Laws, prior: RowPrior | None) -> None:
+    def set_rows(self, i: int, rows: Arrays) -> None:
         """Set the laws of the rows of an ascent, and their prior where it is learnt."""
-        self._ascents[i].set_factor(0, *laws)
-        if prior is not None:
+        self._ascents[i].set_factor(0, rows["shape_0"], rows["rate_0"])
+        if (prior := prior_of_rows(rows)) is not None:
             self._ascents[i].set_prior(0, *prior)
 
     def set_shared(self, i: int, shared: list[Laws]) -> None:
@@ -92,9 +93,15 @@ class AscentShard(RowShard):
         """Return what a factor is exposed to in the cells held out, given the sums over all rows."""
         return self._ascents[i].held_exposures(factor, sums)
 
-    def rows(self, i: int) -> tuple[Laws, Laws]:
-        """Return the laws of the rows of an ascent, and their prior."""
-        return self._ascents[i].factors()[0], self._ascents[i].priors()[0]
+    def rows(self, i: int) -> Arrays:
+        """Return the laws of the rows of an ascent, and their prior where it is learnt, by their names in a state."""
+        ascent = self._ascents[i]
+        names = {"": ascent.factors()[0]} | ({"prior_": ascent.priors()[0]} if self._part.problem.learnt else {})
+        return {
+            f"{of}{name}_0": array
+            for of, both in names.items()
+            for name, array in zip(("shape", "rate"), both, strict=True)
+        }
 
     def state(self) -> Any:
         """Return a copy of all that a shard made anew needs."""
@@ -105,8 +112,8 @@ class AscentShard(RowShard):
         place, rows = state
         if self._place is None:
             self.begin(*place)
-        for i, (laws, (shape, rate)) in enumerate(rows):
-            self.set_rows(i, laws, (float(shape[0]), rate) if self._part.problem.learnt else None)
+        for i, own in enumerate(rows):
+            self.set_rows(i, own)
 
 
 class ShardedAscent(Single):
@@ -123,10 +130,8 @@ class ShardedAscent(Single):
         self._holds = whole[3] > 0 and not problem.imputes
         if run.state:
             self._shared = gammas(run)[1:]
-            tables = [run.state[name] for name in ("shape_0", "rate_0")]
-            laws = [tuple(np.ascontiguousarray(one[a:b]) for one in tables) for a, b in ascents.edges]
-            priors = [prior_of_rows(problem, run.state, edge) for edge in ascents.edges]
-            ascents.where.each("set_rows", [(i, *own) for own in zip(laws, priors, strict=True)])
+            rows = [state_of_rows(problem, run.state, edge) for edge in ascents.edges]
+            ascents.where.each("set_rows", [(i, own) for own in rows])
             ascents.where.call("set_shared", i, self._shared)
             if problem.learnt:
                 self._priors.all = gammas(run, "prior_")
@@ -226,9 +231,9 @@ class ShardedAscent(Single):
         lasting = self._ascents.lasting
         lasting.mend()
         lasting.do(self.close)
-        rows, priors = zip(*lasting.do(lambda: self._ascents.where.call("rows", self._i)), strict=True)
-        shape, rate = (np.concatenate(part) for part in zip(*rows, strict=True))
-        state = {"shape_0": shape, "rate_0": rate} | self._priors.state([rates for _, rates in priors])
+        rows = lasting.do(lambda: self._ascents.where.call("rows", self._i))
+        state = {name: np.concatenate([own[name] for own in rows]) for name in ("shape_0", "rate_0")}
+        state |= self._priors.state(rows)
         for factor, laws in enumerate(self._shared, 1):
             state |= {f"shape_{factor}": laws[0], f"rate_{factor}": laws[1]}
         return [

@@ -17,16 +17,18 @@ must be known, and then add up exactly in any order.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from quincunx import _check, _core
 from quincunx._inference import Array, Arrays, Backend, Floats, Report, Run, Sampler, Schedule
 from quincunx._inference import _shards as shards
-from quincunx.factorization._chains import Problem, Record, gammas
+from quincunx.factorization._chains import Problem, Record, gammas, numbered
+from quincunx.factorization._dispersion import Dispersion
 from quincunx.factorization._row_shards import (
     RowPrior,
     RowShard,
@@ -34,10 +36,20 @@ from quincunx.factorization._row_shards import (
     SharedPriors,
     Together,
     prior_of_rows,
+    state_of_rows,
     together,
     without_rows,
 )
 from quincunx.factorization._rows import Laws
+
+#: What shards are told before a sweep: the shared factors, and the prior of their rows where it is learnt.
+Shared: TypeAlias = tuple[list[Floats], RowPrior | None]
+#: The tallies of the shared factors, sums over the rows, and those that their prior is redrawn by.
+_ShardSweep: TypeAlias = tuple[list[Array], Array, Array]
+#: That, with all counts that were drawn and the largest multiplier of a cell.
+Swept: TypeAlias = tuple[_ShardSweep, int, float]
+#: Where a chain of the client is: iteration, draws kept, shared factors, priors, and shapes of the multipliers.
+Place: TypeAlias = tuple[int, int, list[Floats], list[Laws], Floats | None]
 
 
 class GibbsShard(RowShard):
@@ -54,63 +66,100 @@ class GibbsShard(RowShard):
         for chain in self._chains:
             chain.place(first_row, whole)
 
-    def set_factor(
-        self, chain: int, iteration: int, factor: Floats, noise: list[Array], prior: RowPrior | None
-    ) -> None:
-        """Set the rows' factor of a chain, its noise where the method keeps it, and its prior where that is learnt."""
-        chains = self._chains[chain]
-        chains.set_factors([factor, *chains.factors()[1:]])
-        chains.iteration = iteration
-        if noise:
-            chains.set_noise(noise)
-        if prior is not None:
-            chains.set_prior(0, *prior)
+    def set_rows(self, chain: int, iteration: int, rows: Arrays) -> None:
+        """Set where a chain is: what its state has of the rows."""
+        one = self._chains[chain]
+        one.set_factors([rows["factor_0"], *one.factors()[1:]])
+        one.iteration = iteration
+        if "noise_0" in rows:
+            one.set_noise([rows["noise_0"], rows["noise_1"]])
+        if (prior := prior_of_rows(rows)) is not None:
+            one.set_prior(0, *prior)
+        if self._part.problem.dispersion is not None:
+            (axis, _), prior_of_shapes = self._part.problem.dispersion.arguments()
+            one.set_dispersion((axis, rows["dispersion"]), prior_of_shapes)
 
-    def sweep(
-        self, shared: dict[int, tuple[list[Floats], RowPrior | None]]
-    ) -> dict[int, tuple[list[Array], Array, Array]]:
-        """Sweep some chains, given the shared factors and the rows' prior of each.
-
-        Return the tallies of the shared factors, sums over the rows, and those that their prior is redrawn by.
-        """
-        found = {}
-        for chain, (factors, prior) in shared.items():
-            if prior is not None:
-                self._chains[chain].set_prior(0, *prior)
-            tallies, sums, of_prior = self._chains[chain].shard_sweep(factors, self._threads)
-            found[chain] = [shards.narrow(tally) for tally in tallies], sums, of_prior
+    def rows(self, *, noise: bool = True) -> list[tuple[int, Arrays]]:
+        """Return where each chain is: its iteration, and what its state has of the rows."""
+        found = []
+        for chain in self._chains:
+            own: Arrays = {"factor_0": chain.factors()[0]} | (numbered("noise", chain.noise()) if noise else {})
+            if self._part.problem.learnt:
+                own["prior_shape_0"], own["prior_rate_0"] = chain.priors()[0]
+            if (shapes := chain.dispersion()) is not None:
+                own["dispersion"] = shapes
+            found.append((chain.iteration, own))
         return found
+
+    def sweep(self, given: dict[int, Shared]) -> dict[int, Swept]:
+        """Sweep some chains of Poisson counts, given what is shared."""
+        found = {}
+        for chain, (factors, prior) in given.items():
+            self._told(chain, prior)
+            swept = self._chains[chain].shard_sweep(factors, self._threads)
+            found[chain] = _narrow(swept), int(swept[0][-1].sum()), 1.0
+        return found
+
+    def _told(self, chain: int, prior: RowPrior | None) -> None:
+        if prior is not None:
+            self._chains[chain].set_prior(0, *prior)
+
+    def begin_sweep(self, given: dict[int, Shared]) -> dict[int, Array]:
+        """Draw the counts of some chains that are overdispersed; return how many are larger than 0, 1, ..."""
+        found = {}
+        for chain, (factors, prior) in given.items():
+            self._told(chain, prior)
+            found[chain] = self._chains[chain].begin_sweep(factors, self._threads)
+        return found
+
+    def shape_sums(self, shapes: dict[int, float]) -> dict[int, Array]:
+        """Return what the cells say besides of a shape that all share, for some chains."""
+        return {chain: self._chains[chain].shape_sums(r, self._threads) for chain, r in shapes.items()}
+
+    def end_sweep(self, shapes: dict[int, float | None]) -> dict[int, Swept]:
+        """End the sweeps that were begun, given the shape that all cells share where there is one."""
+        found = {}
+        for chain, r in shapes.items():
+            swept, total, largest = self._chains[chain].end_sweep(r, self._threads)
+            found[chain] = _narrow(swept), total, largest
+        return found
+
+    def exposures(self, factor: int, given: dict[int, tuple[Floats, float, list[Floats] | None]]) -> dict[int, Floats]:
+        """Return what a factor is exposed to where cells have multipliers, given sums over all rows and the largest."""
+        return {
+            chain: self._chains[chain].weighted_exposures(factor, *own, self._threads) for chain, own in given.items()
+        }
 
     def held(self, factor: int, given: dict[int, tuple[Floats, list[Floats] | None]]) -> dict[int, Floats]:
         """Return what a factor is exposed to in the cells held out, given sums over all rows and new shared factors."""
         return {chain: self._chains[chain].held_exposures(factor, *own) for chain, own in given.items()}
 
-    def draw(self, shared: dict[int, list[Floats]]) -> dict[int, tuple[Array, Floats, Floats]]:
-        """Return the log-likelihood, unrounded, and the rows' factor and rates of some chains, given the others."""
-        found = {}
+    def draw(self, shared: dict[int, list[Floats]]) -> dict[int, tuple[Array, Arrays]]:
+        """Return the log-likelihood, unrounded, and what is drawn of the rows of some chains, given shared factors."""
+        found, all_rows = {}, self.rows(noise=False)
         for chain, factors in shared.items():
-            one = self._chains[chain]
-            rates = one.priors()[0][1][:: factors[0].shape[1]]
-            found[chain] = one.exact_likelihood(factors, self._threads), one.factors()[0], rates
+            _, own = all_rows[chain]
+            if "prior_rate_0" in own:
+                own["prior_rate_0"] = own["prior_rate_0"][:: factors[0].shape[1]]
+            found[chain] = self._chains[chain].exact_likelihood(factors, self._threads), own
         return found
-
-    def chains(self) -> list[tuple[int, Floats, list[Array], Floats]]:
-        """Return where each chain is: its iteration, the rows' factor, the noise, and the rates of the rows' prior."""
-        return [(chain.iteration, chain.factors()[0], chain.noise(), chain.priors()[0][1]) for chain in self._chains]
 
     def state(self) -> Any:
         """Return a copy of all that a shard made anew needs."""
-        shapes = [chain.priors()[0][0] for chain in self._chains]
-        return self._place, list(zip(self.chains(), shapes, strict=True))
+        return self._place, self.rows()
 
     def restore(self, state: Any) -> None:
         """Continue from a state."""
         place, chains = state
         if self._place is None:
             self.begin(*place)
-        for number, ((iteration, factor, noise, rate), shape) in enumerate(chains):
-            prior = (float(shape[0]), rate) if self._part.problem.learnt else None
-            self.set_factor(number, iteration, factor, noise, prior)
+        for number, where in enumerate(chains):
+            self.set_rows(number, *where)
+
+
+def _narrow(swept: "_ShardSweep") -> "_ShardSweep":
+    tallies, sums, of_prior = swept
+    return [shards.narrow(tally) for tally in tallies], sums, of_prior
 
 
 @dataclass(eq=False)
@@ -118,6 +167,7 @@ class _SharedChain:
     """A chain as the client has it: the shared factors, and what was kept."""
 
     chain: _core.GibbsChain
+    dispersion: Dispersion | None
     priors: SharedPriors
     factors: list[Floats]
     record: Record
@@ -129,14 +179,29 @@ class _SharedChain:
         return self.chain.iteration
 
     @property
-    def place(self) -> tuple[int, int, list[Floats], list[Laws]]:
+    def place(self) -> Place:
         """What the chain needs to go back to where it is."""
-        return self.iteration, self.filled, self.factors, self.priors.all
+        return self.iteration, self.filled, self.factors, self.priors.all, self.chain.dispersion()
 
     @place.setter
-    def place(self, place: tuple[int, int, list[Floats], list[Laws]]) -> None:
-        self.chain.iteration, self.filled, self.factors, self.priors.all = place
+    def place(self, place: Place) -> None:
+        self.chain.iteration, self.filled, self.factors, self.priors.all, shapes = place
         self.chain.set_factors([self.chain.factors()[0], *self.factors])
+        if shapes is not None:
+            self.set_shapes(shapes)
+
+    @property
+    def shape(self) -> float:
+        """The shape of the multipliers that all cells share."""
+        shapes = self.chain.dispersion()
+        assert shapes is not None
+        return float(shapes[0])
+
+    def set_shapes(self, shapes: Floats) -> None:
+        """Set the shapes of the multipliers; those of rows are where the rows are."""
+        assert self.dispersion is not None
+        (axis, _), prior = self.dispersion.arguments()
+        self.chain.set_dispersion((axis, shapes[:1]), prior)
 
 
 class ShardedGibbs(Together, Sampler):
@@ -160,32 +225,35 @@ class ShardedGibbs(Together, Sampler):
         self.each = [self._shared(run, whole) for run in runs]
         for number, run in enumerate(runs):
             if run.state:
-                where.each("set_factor", self._states(number, run))
-
-    def _states(self, number: int, run: Run) -> Iterator[tuple[Any, ...]]:
-        """Yield for each shard what its chain of a run continues from."""
-        cols = math.prod(self.problem.data.shape[1:])
-        noise = [run.state[name] for name in ("noise_0", "noise_1") if name in run.state]
-        if self.problem.method != "bessel":
-            noise = []
-        for first, last in self.edges:
-            own = [np.ascontiguousarray(one[first * cols : last * cols]) for one in noise]
-            factor, prior = run.state["factor_0"][first:last], prior_of_rows(self.problem, run.state, (first, last))
-            yield number, run.iteration, np.ascontiguousarray(factor), own, prior
+                bessel = problem.method == "bessel"
+                state = {name: array for name, array in run.state.items() if bessel or not name.startswith("noise")}
+                where.each(
+                    "set_rows", [(number, run.iteration, state_of_rows(problem, state, edge)) for edge in self.edges]
+                )
 
     def _shared(self, run: Run, whole: Any) -> _SharedChain:
         """Return what the client has of a run."""
         problem = replace(without_rows(self.problem), method="collapsed")
         chain = _core.GibbsChain(*problem.arguments(Run(run.key)), run.key)
         chain.place(0, whole)
-        priors = SharedPriors(chain, problem)
+        one = _SharedChain(
+            chain,
+            problem.dispersion,
+            SharedPriors(chain, problem),
+            [],
+            Record(self.problem, run, self.schedule),
+            len(run.kept),
+        )
+        if problem.dispersion is not None:
+            one.set_shapes(run.state.get("dispersion", problem.dispersion.arguments()[0][1]))
         if run.state:
             names = [f"factor_{factor}" for factor in range(1, len(self.problem.layout.factors))]
             chain.set_factors([chain.factors()[0], *(run.state[name] for name in names)])
             if problem.learnt:
-                priors.all = gammas(run, "prior_")
+                one.priors.all = gammas(run, "prior_")
         chain.iteration = run.iteration
-        return _SharedChain(chain, priors, chain.factors()[1:], Record(self.problem, run, self.schedule), len(run.kept))
+        one.factors = chain.factors()[1:]
+        return one
 
     def catch_up(self, iterations: Sequence[int]) -> None:
         """Sweep until so many sweeps of each run are done."""
@@ -215,31 +283,59 @@ class ShardedGibbs(Together, Sampler):
     def _sweep(self) -> None:
         """Sweep all chains that have sweeps to do."""
         active = {i: one for i, one in enumerate(self.each) if one.iteration < self.schedule.until}
-        found = self.where.call("sweep", {i: (one.factors, one.priors.of_rows) for i, one in active.items()})
-        sums = {i: shards.exact(shard[i][1] for shard in found) for i in active}
+        overdispersed, last = self.problem.dispersion is not None, len(self._all_held) - 1
+        begin = self._overdispersed if overdispersed else partial(self.where.call, "sweep")
+        found = begin({i: (one.factors, one.priors.of_rows) for i, one in active.items()})
+        swept = {i: [shard[i][0] for shard in found] for i in active}
+        sums = {i: shards.exact(sums for _, sums, _ in swept[i]) for i in active}
         for number, all_held in enumerate(self._all_held):
-            tallies = {i: shards.total(shard[i][0][number] for shard in found).astype(np.uint64) for i in active}
-            held = dict.fromkeys(active, np.empty((0, self.problem.layout.n_components)))
-            if self._holds:
-                # The first time shards have the shared factors, of the sweep.
-                given = {i: (sums[i], one.factors if number else None) for i, one in active.items()}
-                of_shards = self.where.call("held", number + 1, given)
+            tallies = {i: shards.total(of[number] for of, _, _ in swept[i]).astype(np.uint64) for i in active}
+            held, weighted = (dict.fromkeys(active, np.empty((0, self.problem.layout.n_components))) for _ in range(2))
+            # The first time shards have the shared factors, of the sweep.
+            fresh = {i: one.factors if number else None for i, one in active.items()}
+            if overdispersed:
+                largest = {i: max(shard[i][2] for shard in found) for i in active}
+                given = {i: (sums[i], largest[i], fresh[i]) for i in active}
+                of_shards = self.where.call("exposures", number + 1, given)
+                weighted = {i: np.sum([shard[i] for shard in of_shards], axis=0) for i in active}
+                fresh = dict.fromkeys(active)
+            if self._holds and (number == last or not overdispersed):
+                of_shards = self.where.call("held", number + 1, {i: (sums[i], fresh[i]) for i in active})
                 for i in active:
                     held[i] = np.sum([shard[i] for shard in of_shards if len(shard[i])], axis=0)
                     held[i][all_held] = np.inf
             for i, one in active.items():
-                rate = one.chain.redraw_shared(number + 1, tallies[i], sums[i], held[i], self._threads)
+                both = held[i], weighted[i]
+                rate = one.chain.redraw_shared(number + 1, tallies[i], sums[i], both, self._threads)
                 one.factors = one.chain.factors()[1:]
                 step = one.iteration
-                # Of the last factor they are those of the sweep.
-                one.record.total_rate[step - 1], one.record.total_count[step - 1] = rate, tallies[i].sum()
+                # Of the last factor it is that of the sweep.
+                one.record.total_rate[step - 1], one.record.total_count[step - 1] = (
+                    rate,
+                    sum(shard[i][1] for shard in found),
+                )
         if self.problem.learnt:
             for i, one in active.items():
-                one.chain.redraw_prior(0, shards.total(shard[i][2] for shard in found))
+                one.chain.redraw_prior(0, shards.total(of_prior for _, _, of_prior in swept[i]))
         n_warmup, thin = self.schedule.n_warmup, self.schedule.thin
         kept = {i: one for i, one in active.items() if one.iteration > n_warmup and one.iteration % thin == 0}
         if kept:
             self._keep({i: one.factors for i, one in kept.items()})
+
+    def _overdispersed(self, given: dict[int, Shared]) -> list[dict[int, Swept]]:
+        """Sweep the rows of some overdispersed chains; a shape that all cells share is drawn on the way."""
+        begun, known = self.where.call("begin_sweep", given), {i: list[float]() for i in given}
+        short = {i: np.sum([shard[i] for shard in begun], axis=0) for i in given}
+        asked: dict[int, float | None] = dict.fromkeys(given)
+        learnt = self.problem.dispersion is not None and self.problem.dispersion.is_shared
+        going = set(given) if learnt else set()
+        while going:
+            asked |= {i: self.each[i].chain.redraw_shared_shape(short[i], known[i]) for i in going}
+            going = {i for i in going if asked[i] is not None}
+            sums = self.where.call("shape_sums", {i: asked[i] for i in going}) if going else []
+            for i in going:
+                known[i].append(float(shards.exact(shard[i] for shard in sums)[0]))
+        return self.where.call("end_sweep", {i: self.each[i].shape if learnt else None for i in given})
 
     def _keep(self, drawn: dict[int, list[Floats]]) -> None:
         """Keep a draw of some chains."""
@@ -248,9 +344,11 @@ class ShardedGibbs(Together, Sampler):
             one = self.each[i]
             place, record = one.filled, one.record
             for (first, last), shard in zip(self.edges, of_shards, strict=True):
-                record.draws[0][place, first:last] = shard[i][1]
-            of_priors = one.priors.draw([shard[i][2] for shard in of_shards])
-            for draws, value in zip(record.draws[1:], [*factors, *of_priors], strict=True):
+                record.draws[0][place, first:last] = shard[i][1]["factor_0"]
+            rows = [shard[i][1] for shard in of_shards]
+            shapes = self._dispersion(one, rows)
+            others = [*factors, *(1 / own[:, None] for own in shapes.values()), *one.priors.draw(rows)]
+            for draws, value in zip(record.draws[1:], others, strict=True):
                 draws[place] = value
             record.kept[place] = one.iteration
             record.log_likelihood[place] = shards.exact(shard[i][0] for shard in of_shards)[0]
@@ -259,13 +357,22 @@ class ShardedGibbs(Together, Sampler):
     def results(self) -> list[Run]:
         """Return the runs as far as they came; after a stop within a round, as far as they were remembered."""
         self.lasting.mend()
-        shards_of_chains = list(zip(*self.lasting.do(lambda: self.where.call("chains")), strict=True))
-        return [self._run(one, parts) for one, parts in zip(self.each, shards_of_chains, strict=True)]
+        shards_of_chains = list(zip(*self.lasting.do(lambda: self.where.call("rows")), strict=True))
+        return [
+            self._run(one, [rows for _, rows in parts]) for one, parts in zip(self.each, shards_of_chains, strict=True)
+        ]
 
-    def _run(self, one: _SharedChain, parts: Sequence[tuple[int, Floats, list[Array], Floats]]) -> Run:
-        state: Arrays = {"factor_0": np.concatenate([factor for _, factor, _, _ in parts])}
-        state |= {f"factor_{number}": factor for number, factor in enumerate(one.factors, 1)}
-        for side, noise in enumerate(zip(*(noise for _, _, noise, _ in parts), strict=True)):
-            state[f"noise_{side}"] = np.concatenate(noise)
-        state |= one.priors.state([rates for _, _, _, rates in parts])
+    def _run(self, one: _SharedChain, rows: Sequence[Arrays]) -> Run:
+        own = [name for name in ("factor_0", "noise_0", "noise_1") if name in rows[0]]
+        state: Arrays = {name: np.concatenate([part[name] for part in rows]) for name in own}
+        state |= numbered("factor", [state["factor_0"], *one.factors])
+        state |= self._dispersion(one, rows) | one.priors.state(rows)
         return one.record.run(one.filled, one.iteration, state)
+
+    def _dispersion(self, one: _SharedChain, rows: Sequence[Arrays]) -> Arrays:
+        """Return the shapes of the multipliers of a chain, if there are any, as a state has them."""
+        if one.dispersion is None:
+            return {}
+        if one.dispersion.axis == "rows":
+            return {"dispersion": np.concatenate([part["dispersion"] for part in rows])}
+        return {"dispersion": rows[0]["dispersion"]}

@@ -325,7 +325,7 @@ impl CoordinateAscent {
     /// [`Error::Domain`] for a row where no block of rows begins, or a model or method whose rows are not independent.
     pub fn place(&mut self, first_row: u64, whole: &Facts, key: [u64; 2]) -> Result<()> {
         self.refuse_other_laws()?;
-        self.model.split_from(first_row, false)?;
+        self.model.split_from(first_row)?;
         self.table = Arc::new(Arc::unwrap_or_clone(Arc::clone(&self.table)).among(whole));
         let factors = self.model.start(whole, first_row, key).into_iter().zip(self.model.priors()).map(start);
         self.set_factors(factors.collect())
@@ -498,7 +498,7 @@ impl CoordinateAscent {
         let multipliers: Vec<f64> = dispersion.iter().flat_map(|_| &*noise).map(|multiplier| multiplier[0]).collect();
         let weighted = match dispersion {
             Some(_) if !structure.in_turn() => {
-                Some(exposures(model, table, means, factor, &multipliers, (threads, progress))?)
+                Some(exposures(model, table, means, (factor, &[]), &multipliers, (threads, progress))?)
             }
             _ => None,
         };

@@ -70,7 +70,7 @@ pub(super) fn held_exposures(layout: &Layout, factors: &Factors, mode: usize, fi
 }
 
 /// What the entries of a mode are exposed to in all cells, where the sum of products is a product of sums.
-fn of_all_cells(mode: usize, sums: &[Vec<f64>], out: &mut [f64]) {
+pub(super) fn of_all_cells(mode: usize, sums: &[Vec<f64>], out: &mut [f64]) {
     out.fill(1.0);
     for (_, sum) in sums.iter().enumerate().filter(|(other, _)| *other != mode) {
         out.iter_mut().zip(sum).for_each(|(out, x)| *out *= x);
@@ -78,7 +78,7 @@ fn of_all_cells(mode: usize, sums: &[Vec<f64>], out: &mut [f64]) {
 }
 
 /// Six times the power of two below a number: what numbers up to that one are added to so that they are rounded to 2^-50 of it.
-fn anchor(x: f64) -> f64 {
+pub(super) fn anchor(x: f64) -> f64 {
     6.0 * f64::from_bits(x.to_bits() & 0x7ff0_0000_0000_0000)
 }
 

@@ -19,6 +19,7 @@ use crate::distributions::words::RowWords;
 use crate::distributions::{RandomSource, gamma};
 use crate::numeric::dispatch::{Level, at_level, level};
 use crate::numeric::elementary::ln;
+use crate::numeric::exact_sum::{self, LIMBS};
 use crate::numeric::special::gamma::{digamma, log_gamma};
 use crate::stream::{Xoshiro, xoshiro};
 use crate::{Error, Result, parallel};
@@ -39,15 +40,13 @@ const SHAPES: u64 = 0x6469_7370_6572_7365;
 const WIDTH: f64 = 3.0;
 /// ln r stays within this of zero: beyond it counts cannot be told from Poisson ones, or from nothing.
 const FARTHEST: f64 = 18.0;
-/// Cells whose logarithms a thread adds up at a time; sums of such are added in order, so that their bits depend on it.
-const CELLS: usize = 1 << 14;
 /// So many cells are worth a table of the law of their multipliers: eight for each of its strips. Not tuned.
 const WORTH: usize = 1 << 13;
 /// Counts up to here have logarithms in common where there are [`MANY`].
 const FEW: usize = 8;
 const MANY: usize = 1024;
 /// Counts up to here are looked up by how many are larger.
-const SHORT: usize = 64;
+pub const SHORT: usize = 64;
 
 /// What has an r of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,27 +119,47 @@ impl Dispersion {
         }
     }
 
+    /// Whether one shape is learnt that the cells of all rows tell of.
+    pub fn is_shared(&self) -> bool {
+        self.axis == DispersionAxis::Table && self.prior.is_some()
+    }
+
+    /// Whether a shape is of a column, of which cells in all rows tell.
+    pub fn is_of_columns(&self) -> bool {
+        self.axis == DispersionAxis::Columns
+    }
+
+    /// Sets the shape that all cells share.
+    pub fn set_shared(&mut self, r: f64) {
+        self.shapes[0] = r;
+    }
+
+    /// A draw of the shape of a group, given how many positive counts it has and the likelihood, all but a constant.
+    fn drawn(&self, group: usize, address: SweepAddress, positive: u64, likelihood: impl Fn(f64) -> f64) -> f64 {
+        let [mean, deviation] = self.prior.unwrap_or([0.0, 1.0]);
+        let first = if self.axis == DispersionAxis::Rows { address.first_row } else { 0 };
+        let mut rng = xoshiro(address.key, SHAPES, address.iteration, first + group as u64);
+        let density = |log: f64| likelihood(log.exp()) - 0.5 * ((log - mean) / deviation).powi(2);
+        let width = WIDTH / (1.0 + positive as f64).sqrt();
+        slice(self.shapes[group].ln(), width, [-FARTHEST, FARTHEST], density, &mut rng).exp()
+    }
+
+    /// A draw of the shape that all cells share, given how many counts are larger than 0, 1, ..., and what the cells say of a shape
+    /// besides that, as [`TableTails::sums`] has it of all rows.
+    pub fn drawn_shared(&self, short: &[u64; SHORT], address: SweepAddress, others: impl Fn(f64) -> f64) -> f64 {
+        self.drawn(0, address, short[0], |r| of_short(short, r) + others(r))
+    }
+
     /// Redraws shapes that are learnt, given rates and counts of all cells, both zero where a cell is not observed.
     pub fn redraw(&mut self, rates: &[f64], counts: &[u32], cols: usize, address: SweepAddress) {
-        let Some([mean, deviation]) = self.prior else { return };
+        if self.prior.is_none() {
+            return;
+        }
         let (axis, level) = (self.axis, level());
-        let slice = |group: usize, tails: &Tails, likelihood: &dyn Fn(f64) -> f64| {
-            let first = if axis == DispersionAxis::Rows { address.first_row } else { 0 };
-            let mut rng = xoshiro(address.key, SHAPES, address.iteration, first + group as u64);
-            let density = |log: f64| likelihood(log.exp()) - 0.5 * ((log - mean) / deviation).powi(2);
-            let width = WIDTH / (1.0 + tails.short[0] as f64).sqrt();
-            slice(self.shapes[group].ln(), width, [-FARTHEST, FARTHEST], density, &mut rng).exp()
-        };
         match axis {
             DispersionAxis::Table => {
-                let tails = Tails::new(rates, counts);
-                let blocks: Vec<_> = rates.chunks(CELLS).collect();
-                let most = at_level!(level, largest(rates));
-                let likelihood = |r: f64| {
-                    let sums = parallel::map(blocks.len(), |block| at_level!(level, of_rates(blocks[block], most, r)));
-                    tails.log_likelihood(r, level) - r * sums.iter().sum::<f64>()
-                };
-                self.shapes[0] = slice(0, &tails, &likelihood);
+                let tails = TableTails::new(rates, counts, cols);
+                self.shapes[0] = self.drawn_shared(&tails.short, address, |r| exact_sum::value(&tails.sums(rates, r)));
             }
             DispersionAxis::Rows | DispersionAxis::Columns => {
                 let group = |group: usize| {
@@ -159,9 +178,8 @@ impl Dispersion {
                         (own_rates.as_slice(), own_counts.as_slice())
                     };
                     let tails = Tails::new(rates, counts);
-                    let most = at_level!(level, largest(rates));
-                    let of_rates = |r: f64| r * at_level!(level, of_rates(rates, most, r));
-                    slice(group, &tails, &|r| tails.log_likelihood(r, level) - of_rates(r))
+                    let of_rates = |r: f64| r * at_level!(level, of_rates(rates, tails.largest, r));
+                    self.drawn(group, address, tails.short[0], |r| tails.log_likelihood(r, level) - of_rates(r))
                 };
                 self.shapes = parallel::map(self.shapes.len(), group);
             }
@@ -203,31 +221,38 @@ impl Dispersion {
     }
 
     /// Turns the rates of all cells into multipliers, zero where a cell is not observed, and their counts into pseudo-counts, of
-    /// which there may be none. A sum over the cells of a row costs as much as so many products that are summed.
+    /// which there may be none. A sum over the cells of a row costs as much as so many products that are summed; of all parts of the
+    /// table there are so many cells.
     pub fn draw_multipliers(
         &self,
         table: &ReleasedCounts,
         counts: &mut [u32],
         rates: &mut [f64],
         address: SweepAddress,
-        summed: usize,
+        [summed, whole]: [usize; 2],
     ) {
         let (cols, level) = (table.cols(), level());
         // One shape serves all cells whose count is zero: made when a block first asks for it.
-        let many = counts.len() >= WORTH;
+        let many = whole >= WORTH;
         let table_of_shape = OnceLock::new();
         let common = || match self.shapes[..] {
             [r] if many => table_of_shape.get_or_init(|| gamma::ShapeTable::new(r)).as_ref().map(|table| (r, table)),
             _ => None,
         };
-        let typical = self.shapes.len() as f64 / self.shapes.iter().map(|r| 1.0 / r).sum::<f64>();
+        let harmonic = |shapes: &[f64]| shapes.len() as f64 / shapes.iter().map(|r| 1.0 / r).sum::<f64>();
+        let of_all = harmonic(&self.shapes);
         let scratch = || (MultiplierScratch::default(), PseudoCounts::default());
         let one_block = |(dense, sparse): &mut (MultiplierScratch, PseudoCounts),
                          block: usize,
                          cells: &mut [(&mut [f64], &mut [u32])]| {
             for (rates, counts) in cells {
-                let is_sparse = pseudo_counts::are_cheaper(level, counts, typical, summed);
                 let row = block * ROWS;
+                // Other rows may be elsewhere.
+                let typical = match self.axis {
+                    DispersionAxis::Rows => harmonic(&self.shapes[row..row + counts.len() / cols.max(1)]),
+                    DispersionAxis::Table | DispersionAxis::Columns => of_all,
+                };
+                let is_sparse = pseudo_counts::are_cheaper(level, counts, typical, summed);
                 if is_sparse {
                     let first = address.first_row / ROWS as u64 + block as u64;
                     let mut words = RowWords::new(level, address.key, PSEUDO_COUNTS, address.iteration, first);
@@ -378,9 +403,9 @@ fn products<const TERMS: usize>(rates: &[f64], r: f64) -> f64 {
     sum
 }
 
-/// The largest rate.
+/// The largest of some, which are not negative.
 #[inline(always)]
-fn largest(rates: &[f64]) -> f64 {
+pub fn largest(rates: &[f64]) -> f64 {
     let mut most = [0.0; 8];
     let (eights, rest) = rates.as_chunks::<8>();
     for rates in eights {
@@ -407,6 +432,7 @@ fn of_counts(rates: &[f64], counts: &[f64], r: f64) -> f64 {
 }
 
 /// How many counts are larger than 0, 1, ..., the counts beyond, and the rates of all that are positive.
+#[derive(Clone, Debug)]
 struct Tails {
     short: [u64; SHORT],
     long: Vec<f64>,
@@ -414,18 +440,19 @@ struct Tails {
     rates: Vec<f64>,
     ends: [usize; FEW],
     counts: Vec<f64>,
-    /// The largest rate.
+    /// The largest rate of these, and of all cells.
     most: f64,
+    largest: f64,
 }
 
 impl Tails {
-    fn new(rates: &[f64], counts: &[u32]) -> Self {
+    fn new(all_rates: &[f64], counts: &[u32]) -> Self {
         let (mut short, mut long) = ([0; SHORT], vec![]);
         let number = counts.iter().filter(|count| **count > 0).count();
         // One place more, for what is written and not kept.
         let (mut own_rates, mut own_counts, mut found) = (vec![0.0; number + 1], vec![0.0; number + 1], 0);
         for (start, counts) in positive_eights(counts) {
-            for (&rate, &count) in rates[start..].iter().zip(counts) {
+            for (&rate, &count) in all_rates[start..].iter().zip(counts) {
                 (own_rates[found], own_counts[found]) = (rate, f64::from(count));
                 found += usize::from(count > 0);
             }
@@ -452,13 +479,16 @@ impl Tails {
         (0..SHORT - 1).rev().for_each(|j| short[j] += short[j + 1]);
         let ends = std::array::from_fn(|class| next[class]);
         let most = rates.iter().copied().fold(0.0, f64::max);
-        Self { short, long, rates, ends, counts: own_counts, most }
+        Self { short, long, rates, ends, counts: own_counts, most, largest: at_level!(level(), largest(all_rates)) }
     }
 
     /// `sum_i sum_(j < y_i) ln(1 + j / r) - y_i ln(1 + mu_i / r)`.
     fn log_likelihood(&self, r: f64, level: Level) -> f64 {
-        let short = self.short.iter().enumerate().skip(1).filter(|(_, number)| **number > 0);
-        let short: f64 = short.map(|(j, &number)| number as f64 * (j as f64 / r).ln_1p()).sum();
+        of_short(&self.short, r) + self.others(r, level)
+    }
+
+    /// The same without the terms of j below [`SHORT`].
+    fn others(&self, r: f64, level: Level) -> f64 {
         let start = log_gamma(r + SHORT as f64);
         let long = self.long.iter().map(|y| log_gamma(r + y) - start - (y - SHORT as f64) * r.ln());
         let (mut of_few, mut start) = (0.0, 0);
@@ -468,7 +498,51 @@ impl Tails {
             }
             start = end;
         }
-        short + long.sum::<f64>() - of_few - at_level!(level, of_counts(&self.rates[start..], &self.counts, r))
+        long.sum::<f64>() - of_few - at_level!(level, of_counts(&self.rates[start..], &self.counts, r))
+    }
+}
+
+/// `sum_i sum_(j < y_i) ln(1 + j / r)` for j below [`SHORT`], given how many counts are larger than each.
+fn of_short(short: &[u64; SHORT], r: f64) -> f64 {
+    let short = short.iter().enumerate().skip(1).filter(|(_, number)| **number > 0);
+    short.map(|(j, &number)| number as f64 * (j as f64 / r).ln_1p()).sum()
+}
+
+/// What the cells of a table say of a shape that they share: of each block of rows, whose sums are added without rounding, so that
+/// parts of a table which begin at a block add up to the whole.
+#[derive(Clone, Debug)]
+pub struct TableTails {
+    /// How many counts are larger than 0, 1, ...
+    pub short: [u64; SHORT],
+    blocks: Vec<Tails>,
+    /// Cells of a block.
+    cells: usize,
+}
+
+impl TableTails {
+    /// Of rates and counts of all cells.
+    pub fn new(rates: &[f64], counts: &[u32], cols: usize) -> Self {
+        let cells = super::factor_matrix::ROWS * cols.max(1);
+        let each: Vec<_> = rates.chunks(cells).zip(counts.chunks(cells)).collect();
+        let blocks = parallel::map(each.len(), |block| Tails::new(each[block].0, each[block].1));
+        let mut short = [0; SHORT];
+        for block in &blocks {
+            short.iter_mut().zip(block.short).for_each(|(sum, number)| *sum += number);
+        }
+        Self { short, blocks, cells }
+    }
+
+    /// The log-likelihood of a shape, but for what [`Self::short`] says, unrounded; given the rates of all cells once more.
+    pub fn sums(&self, rates: &[f64], r: f64) -> Vec<i64> {
+        let level = level();
+        let each: Vec<_> = rates.chunks(self.cells).zip(&self.blocks).collect();
+        let of_block = |block: usize| {
+            let (rates, tails) = each[block];
+            tails.others(r, level) - r * at_level!(level, of_rates(rates, tails.largest, r))
+        };
+        let mut sum = vec![0; LIMBS];
+        parallel::map(each.len(), of_block).into_iter().for_each(|x| exact_sum::add(&mut sum, x));
+        sum
     }
 }
 

@@ -11,7 +11,7 @@
 use super::allocation::SweepAddress;
 use super::cp;
 use super::dirichlet;
-use super::dispersion::Dispersion;
+use super::dispersion::{Dispersion, SHORT, TableTails, largest};
 use super::factor_matrix::FactorMatrix;
 use super::gammas::Prior;
 use super::hyperpriors::{self, PRIOR_SUMS, Rates};
@@ -25,10 +25,12 @@ use crate::distributions::gamma;
 use crate::distributions::words::RowWords;
 use crate::inference::Chain;
 use crate::monitor::{Monitor, Progress};
-use crate::numeric::dispatch::level;
+use crate::numeric::dispatch::{at_level, level};
+use crate::numeric::exact_sum::LIMBS;
 use crate::stream::xoshiro;
 use crate::{Error, Result, memory, parallel};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -56,12 +58,32 @@ pub struct GibbsChain {
     learnt: (Vec<usize>, Rates),
     /// Counts of overdispersed cells and their rates, until pseudo-counts and multipliers replace them: of the sweep that goes on.
     cells: (Vec<u32>, Vec<f64>),
+    /// Of a shard of overdispersed counts, between the parts of a sweep: the tally, and what the cells say of a shared shape.
+    begun: Option<(Tally, TableTails)>,
     method: Method,
     key: [u64; 2],
     iteration: u64,
     positive: f64,
+    /// Cells of all shards.
+    whole: usize,
     last: [f64; 2],
     first_row: u64,
+}
+
+/// What exposures are bounded by at the most, far from the largest double.
+const LARGEST_BOUND: f64 = 1e300;
+
+/// What a sweep of a shard of overdispersed counts returns.
+#[derive(Clone, Debug)]
+pub struct SweptShard {
+    /// The tallies of all factors but the first.
+    pub tallies: Vec<Vec<u64>>,
+    /// What the rows say of their prior, where it is learnt.
+    pub of_prior: Vec<i64>,
+    /// All counts that were drawn.
+    pub total: u64,
+    /// The largest multiplier.
+    pub largest: f64,
 }
 
 /// Bytes that overdispersed counts take for each cell: its count, and its rate or multiplier.
@@ -85,8 +107,9 @@ impl GibbsChain {
         let factors = model.start(&table.facts(), 0, key);
         model.check_fixed(&fixed)?;
         let (positive, noise) = (share(&table.facts(), table.cols()), no_noise(&table, method));
+        let whole = table.rows() * table.cols();
         let (dispersion, learnt, cells, last) = (None, (vec![], Rates::Factor), Default::default(), [0.0; 2]);
-        let (iteration, first_row) = (0, 0);
+        let (iteration, first_row, begun) = (0, 0, None);
         Ok(Self {
             table,
             model,
@@ -96,10 +119,12 @@ impl GibbsChain {
             dispersion,
             learnt,
             cells,
+            begun,
             method,
             key,
             iteration,
             positive,
+            whole,
             last,
             first_row,
         })
@@ -112,9 +137,17 @@ impl GibbsChain {
     /// # Errors
     /// [`Error::Domain`] for a row where no block of rows begins, or a model that is not [`Model::split_from`] there.
     pub fn place(&mut self, first_row: u64, whole: &Facts) -> Result<()> {
-        self.model.split_from(first_row, self.dispersion.is_some())?;
+        self.model.split_from(first_row)?;
+        let by_columns = self.dispersion.as_ref().is_some_and(Dispersion::is_of_columns);
+        Error::require(
+            !by_columns,
+            "dispersion",
+            "of columns",
+            "of the table or of rows, whose columns are in several places",
+        )?;
         self.table = Arc::new(Arc::unwrap_or_clone(Arc::clone(&self.table)).among(whole));
         self.positive = share(whole, self.table.cols());
+        self.whole = whole.rows as usize * self.table.cols();
         self.first_row = first_row;
         self.factors = self.model.start(whole, first_row, self.key);
         Ok(())
@@ -145,6 +178,109 @@ impl GibbsChain {
         Ok((tally.parts.into_iter().skip(1).collect(), of_prior))
     }
 
+    /// Begins a sweep of a shard of overdispersed counts, given all factors but the first: draws its counts. Returns how many of
+    /// them are larger than 0, 1, ..., which a shared shape is redrawn by.
+    ///
+    /// # Errors
+    /// As [`Self::shard_sweep`].
+    pub fn begin_sweep(
+        &mut self,
+        shared: Vec<FactorMatrix>,
+        threads: usize,
+        monitor: &mut dyn Monitor,
+    ) -> Result<[u64; SHORT]> {
+        self.set_shared(shared)?;
+        let total = self.table.rows() as u64;
+        let (tally, tails) = parallel::run(threads, total, monitor, |progress| {
+            let (tally, _) = self.allocate(0..self.table.rows(), progress)?;
+            let (counts, rates): (&[u32], &[f64]) =
+                if self.shares_shape() { (&self.cells.0, &self.cells.1) } else { Default::default() };
+            Ok((tally, TableTails::new(rates, counts, self.table.cols())))
+        })?;
+        self.iteration += 1;
+        let short = tails.short;
+        self.begun = Some((tally, tails));
+        Ok(short)
+    }
+
+    /// Whether a shape is learnt that the cells of all shards tell of.
+    pub fn shares_shape(&self) -> bool {
+        self.dispersion.as_ref().is_some_and(Dispersion::is_shared)
+    }
+
+    /// What the cells of a shard say besides of a shape that all share, unrounded, within a sweep that was begun.
+    pub fn shape_sums(&self, r: f64, threads: usize, monitor: &mut dyn Monitor) -> Result<Vec<i64>> {
+        let tails = self.begun.as_ref().map(|(_, tails)| tails);
+        parallel::run(threads, 1, monitor, |_| Ok(tails.map_or(vec![0; LIMBS], |tails| tails.sums(&self.cells.1, r))))
+    }
+
+    /// Ends a sweep of a shard of overdispersed counts, given the shape that all cells share if there is one: redraws its rows of the
+    /// first factor. Returns what [`Self::shard_sweep`] does, all counts that were drawn, and the largest multiplier.
+    ///
+    /// # Errors
+    /// As [`Self::shard_sweep`]; [`Error::Domain`] for a sweep that was not begun.
+    pub fn end_sweep(
+        &mut self,
+        shared_shape: Option<f64>,
+        threads: usize,
+        monitor: &mut dyn Monitor,
+    ) -> Result<SweptShard> {
+        let Some((mut tally, _)) = self.begun.take() else {
+            return Err(Error::domain("sweep", "none", "begun"));
+        };
+        Error::require(
+            self.shares_shape() == shared_shape.is_some(),
+            "shape",
+            "none",
+            "given where all cells share one",
+        )?;
+        let total = tally.total();
+        parallel::run(threads, 1, monitor, |_| {
+            self.draw_multipliers(&mut tally, shared_shape);
+            let sums: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
+            self.redraw(0, &tally.parts[0], &sums, None);
+            Ok(())
+        })?;
+        let of_prior = if self.learns(0) { self.redraw_rates(0) } else { vec![] };
+        let tallies = tally.parts.into_iter().skip(1).collect();
+        Ok(SweptShard { tallies, of_prior, total, largest: self.largest_multiplier() })
+    }
+
+    /// What the entries of a factor are exposed to in a shard of overdispersed counts, given the sums over all rows and the largest
+    /// multiplier of all shards; sums of these over shards are exact.
+    pub fn weighted_exposures(
+        &self,
+        factor: usize,
+        sums: &[f64],
+        largest: f64,
+        threads: usize,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Vec<f64>> {
+        let mut all: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
+        all[0].copy_from_slice(sums);
+        parallel::run(threads, 1, monitor, |progress| self.weighted(factor, &all, largest, (threads, progress)))
+    }
+
+    /// Redraws the shape that the cells of all shards share, given how many counts of theirs are larger than 0, 1, ... and what they say
+    /// besides of the shapes that were asked for, in their order; or asks for the next. Its address is that of the sweep that ends next.
+    pub fn redraw_shared_shape(&mut self, short: &[u64; SHORT], known: &[f64]) -> Option<f64> {
+        let address = SweepAddress { key: self.key, iteration: self.iteration + 1, first_row: 0 };
+        let (place, asked) = (Cell::new(0), Cell::new(None));
+        let others = |r: f64| {
+            let next = known.get(place.replace(place.get() + 1)).copied();
+            next.unwrap_or_else(|| {
+                asked.set(asked.get().or(Some(r)));
+                f64::NAN
+            })
+        };
+        let dispersion = self.dispersion.as_mut()?;
+        let found = dispersion.drawn_shared(short, address, others);
+        if asked.get().is_none() {
+            dispersion.set_shared(found);
+        }
+        asked.get()
+    }
+
     /// Sets all factors but the first.
     ///
     /// # Errors
@@ -167,12 +303,12 @@ impl GibbsChain {
     /// # Errors
     /// [`Error::Interrupted`]
     pub fn exact_likelihood(&self, threads: usize, monitor: &mut dyn Monitor) -> Result<Vec<i64>> {
-        let laws = (&self.factors[..], None);
+        let laws = (&self.factors[..], self.dispersion.as_ref());
         parallel::run(threads, 1, monitor, |progress| likelihood::exact_total(&self.model, laws, &self.table, progress))
     }
 
     /// Ends a sweep of all shards, factor by factor from the second on: redraws one, given its tally, the sums over the rows of all
-    /// shards and what is held out of it, which may be nothing. Whose cells are all held out is exposed to nothing, and is said
+    /// shards, what is held out of it, which may be nothing, and of overdispersed counts what it is exposed to. Whose cells are all held out is exposed to nothing, and is said
     /// to be by infinity. The sum of the observed rates is returned, which is that of the sweep for the last factor.
     ///
     /// # Errors
@@ -182,15 +318,17 @@ impl GibbsChain {
         factor: usize,
         tally: &[u64],
         sums: &[f64],
-        held: &[f64],
+        [held, weighted]: [&[f64]; 2],
         threads: usize,
         monitor: &mut dyn Monitor,
     ) -> Result<f64> {
         let FactorMatrix { width, stride, rows, .. } = self.factors[factor];
         let entries = rows * stride;
-        let lengths = (tally.len(), sums.len(), held.len());
-        if (lengths.0, lengths.1) != (entries, stride) || !(held.is_empty() || held.len() == entries) {
-            let expected = format_args!("({entries}, {stride}, {entries})");
+        let lengths = (tally.len(), sums.len(), held.len(), weighted.len());
+        let weights = if self.dispersion.is_some() { entries } else { 0 };
+        let fits = (lengths.0, lengths.1, lengths.3) == (entries, stride, weights);
+        if !fits || !(held.is_empty() || held.len() == entries) {
+            let expected = format_args!("({entries}, {stride}, {entries}, {weights})");
             return Err(Error::shape("tally", expected, format_args!("{lengths:?}")));
         }
         self.iteration += u64::from(factor == 1);
@@ -198,7 +336,7 @@ impl GibbsChain {
             let mut all: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
             all[0].copy_from_slice(sums);
             self.redraw_concentration(factor, tally);
-            let rate = self.redraw(factor, tally, &all, Some(held)).unwrap_or_else(|| {
+            let rate = self.redraw(factor, tally, &all, Some([held, weighted])).unwrap_or_else(|| {
                 all[factor] = self.factors[factor].sums();
                 (0..width).map(|k| all.iter().map(|sum| sum[k]).product::<f64>()).sum::<f64>().max(0.0)
             });
@@ -302,6 +440,7 @@ impl GibbsChain {
         }
         self.table = admitted(&model, table, self.method)?;
         self.model = model;
+        self.whole = self.table.rows() * self.table.cols();
         (self.positive, self.noise) =
             (share(&self.table.facts(), self.table.cols()), no_noise(&self.table, self.method));
         Ok(())
@@ -409,21 +548,50 @@ impl GibbsChain {
         Ok((tally?, noise))
     }
 
+    /// Redraws the shapes of overdispersed counts, unless the one that is shared is given, then multipliers and pseudo-counts given
+    /// rates and counts of all cells; these are added to the tally.
+    fn draw_multipliers(&mut self, tally: &mut Tally, shared_shape: Option<f64>) {
+        let Some(dispersion) = &mut self.dispersion else { return };
+        let (counts, rates) = (&mut self.cells.0, &mut self.cells.1);
+        let first_row = self.first_row * (self.table.rows() / self.factors[0].rows.max(1)) as u64;
+        let address = SweepAddress { key: self.key, iteration: self.iteration, first_row };
+        match shared_shape {
+            Some(r) => dispersion.set_shared(r),
+            None => dispersion.redraw(rates, counts, self.table.cols(), address),
+        }
+        // Rows in turn are exposed to sums of their own, over all cells.
+        let summed = if self.model.structure().in_turn() { 0 } else { self.model.layout().width };
+        dispersion.draw_multipliers(&self.table, counts, rates, address, [summed, self.whole]);
+        let pseudo_counts = split_counts(&self.model, &self.factors, counts, address);
+        pseudo_counts.iter().for_each(|own| tally.add(own));
+    }
+
+    /// The largest multiplier of a cell.
+    fn largest_multiplier(&self) -> f64 {
+        at_level!(level(), largest(&self.cells.1))
+    }
+
+    /// What the entries of a factor are exposed to where cells have multipliers, given the sums of all factors. Where rows may be in
+    /// several places, the parts of it add up exactly.
+    fn weighted(&self, factor: usize, sums: &[Vec<f64>], largest: f64, here: (usize, &Progress)) -> Result<Vec<f64>> {
+        let mut bound = vec![];
+        // Rows of the first factor are whole in one place.
+        if factor > 0 && self.model.structure().is_split_by_rows() {
+            bound = vec![0.0; self.model.layout().stride()];
+            cp::of_all_cells(factor, sums, &mut bound);
+            bound.iter_mut().for_each(|x| *x = (*x * largest).min(LARGEST_BOUND));
+        }
+        exposures(&self.model, &self.table, &self.factors, (factor, &bound), &self.cells.1, here)
+    }
+
     /// Draws the factors given the tally of a whole sweep.
     fn finish(&mut self, tally: &Tally) {
         self.iteration += 1;
-        let (structure, layout) = (self.model.structure(), self.model.layout());
         let mut parts = Cow::Borrowed(tally);
-        if let Some(dispersion) = &mut self.dispersion {
-            let (counts, rates) = (&mut self.cells.0, &mut self.cells.1);
-            let address = SweepAddress { key: self.key, iteration: self.iteration, first_row: self.first_row };
-            dispersion.redraw(rates, counts, self.table.cols(), address);
-            // Rows in turn are exposed to sums of their own, over all cells.
-            let summed = if structure.in_turn() { 0 } else { layout.width };
-            dispersion.draw_multipliers(&self.table, counts, rates, address, summed);
-            let pseudo_counts = split_counts(&self.model, &self.factors, counts, address);
-            pseudo_counts.iter().for_each(|own| parts.to_mut().add(own));
+        if self.dispersion.is_some() {
+            self.draw_multipliers(parts.to_mut(), None);
         }
+        let (structure, layout) = (self.model.structure(), self.model.layout());
         let shares = |row: usize| xoshiro(self.key, SHARES, self.iteration, self.first_row + row as u64);
         let counts = structure.counts(layout, &self.factors, &parts.parts, &shares);
         let mut sums: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
@@ -450,14 +618,26 @@ impl GibbsChain {
     /// Redraws a factor whose rows are independent given the others, but for the sums of Dirichlet laws. Exposures know what is
     /// held out, so that the sum of the observed rates, which is returned, adds up on the way. Where rows are elsewhere, of them
     /// only sums are known, and what of these is held out.
-    fn redraw(&mut self, factor: usize, counts: &[u64], sums: &[Vec<f64>], held: Option<&[f64]>) -> Option<f64> {
+    fn redraw(
+        &mut self,
+        factor: usize,
+        counts: &[u64],
+        sums: &[Vec<f64>],
+        elsewhere: Option<[&[f64]; 2]>,
+    ) -> Option<f64> {
         let (structure, layout, prior) = (self.model.structure(), self.model.layout(), self.model.prior(factor));
         let mut fresh = FactorMatrix::new(self.factors[factor].rows, self.factors[factor].width);
         let dirichlet = prior.is_dirichlet();
+        let held = elsewhere.map(|[held, _]| held);
         let weighted = self.dispersion.is_some().then(|| {
             let here = (parallel::threads(), &Progress::default());
-            exposures(&self.model, &self.table, &self.factors, factor, &self.cells.1, here).expect("no interruption")
+            elsewhere.map_or_else(
+                || self.weighted(factor, sums, self.largest_multiplier(), here).expect("no interruption"),
+                |[_, weighted]| weighted.to_vec(),
+            )
         });
+        let is_last = factor + 1 == self.factors.len();
+        let totals_wanted = weighted.is_none() || (is_last && structure.is_split_by_rows());
         let (stride, width, level) = (fresh.stride, fresh.width, level());
         let first_block = if factor == 0 { self.first_row / BLOCK as u64 } else { 0 };
         let redraw = |(block, (rows, totals)): (usize, (&mut [f64], &mut [f64]))| {
@@ -467,14 +647,10 @@ impl GibbsChain {
             let (mut shapes, mut draws) = (vec![0.0; totals.len() * width], vec![0.0; totals.len() * width]);
             let each = shapes.chunks_exact_mut(width).zip(exposures.chunks_exact_mut(stride));
             for (row, (shapes, exposure)) in (first..).zip(each) {
-                match &weighted {
-                    _ if dirichlet => {}
-                    Some(weighted) => exposure.copy_from_slice(&weighted[row * stride..(row + 1) * stride]),
-                    None => {
-                        structure.exposure(layout, (factor, row), &self.factors, sums, exposure);
-                        let held = held.and_then(|held| held.get(row * stride..(row + 1) * stride));
-                        held.iter().for_each(|held| cp::less(exposure, held));
-                    }
+                if !dirichlet && totals_wanted {
+                    structure.exposure(layout, (factor, row), &self.factors, sums, exposure);
+                    let held = held.and_then(|held| held.get(row * stride..(row + 1) * stride));
+                    held.iter().for_each(|held| cp::less(exposure, held));
                 }
                 for (k, (shape, &count)) in shapes.iter_mut().zip(&counts[row * stride..]).enumerate() {
                     *shape = prior.at(row * width + k).0 + count as f64;
@@ -489,9 +665,11 @@ impl GibbsChain {
             );
             let rows = rows.chunks_exact_mut(stride).zip(exposures.chunks_exact(stride));
             for (i, ((row, exposure), total)) in rows.zip(totals).enumerate() {
+                let multiplied =
+                    weighted.as_ref().map_or(exposure, |weighted| &weighted[(first + i) * stride..][..stride]);
                 for k in 0..width {
                     let (_, rate) = prior.at((first + i) * width + k);
-                    row[k] = draws[i * width + k] / (rate + exposure[k]);
+                    row[k] = draws[i * width + k] / (rate + multiplied[k]);
                     *total += row[k] * exposure[k];
                 }
             }
@@ -505,7 +683,7 @@ impl GibbsChain {
             dirichlet::normalize(&mut fresh, prior, &mut words);
         }
         self.factors[factor] = fresh;
-        (!dirichlet && weighted.is_none()).then(|| totals.iter().sum())
+        (!dirichlet && totals_wanted).then(|| totals.iter().sum())
     }
 
     /// Redraws a factor row by row, each given the fresh rows before: a Gibbs step for each.

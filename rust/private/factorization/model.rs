@@ -178,10 +178,10 @@ impl Model {
     ///
     /// # Errors
     /// [`Error::Domain`]
-    pub(super) fn split_from(&self, first_row: u64, overdispersed: bool) -> Result<()> {
+    pub(super) fn split_from(&self, first_row: u64) -> Result<()> {
         Error::require(first_row.is_multiple_of(ROWS as u64), "first_row", first_row, "a multiple of 128")?;
-        let (structure, requirement) = (self.structure, "a matrix or tensor of Poisson counts");
-        let fits = structure.is_split_by_rows() && !overdispersed;
+        let (structure, requirement) = (self.structure, "a matrix or tensor");
+        let fits = structure.is_split_by_rows();
         Error::require(fits, "model", format_args!("{structure:?}"), requirement)
     }
 
@@ -373,7 +373,7 @@ mod tests {
                     structure.weighted_exposure(model.layout(), (factor, row), factors, &weights, &mut weighted);
                 } else {
                     let here = (1, &Progress::default());
-                    let all = pass::exposures(&model, &table, factors, factor, &weights, here).unwrap();
+                    let all = pass::exposures(&model, &table, factors, (factor, &[]), &weights, here).unwrap();
                     weighted.copy_from_slice(&all[row * matrix.stride..(row + 1) * matrix.stride]);
                 }
                 let from = if symmetric { row } else { 0 };

@@ -11,6 +11,7 @@
 
 use super::cell::{log_sum, scaled_mean};
 use super::collapsed::CollapsedRow;
+use super::cp::anchor;
 use super::dispersion::Dispersion;
 use super::factor_matrix::FactorMatrix;
 use super::model::Model;
@@ -81,6 +82,8 @@ pub struct PassInput<'a> {
     panels: Panels,
     weights: CellWeights<'a>,
     wanted: PassOutput,
+    /// What sums of blocks of rows are added to so that they are rounded to a unit, component by component, and add up exactly.
+    anchors: Vec<f64>,
 }
 
 /// The weights of cells.
@@ -93,7 +96,9 @@ enum CellWeights<'a> {
     Given(&'a [f64]),
 }
 
-/// What the entries of a factor are exposed to where each cell has a weight by which its rate is multiplied, padded as it is.
+/// What the entries of a factor are exposed to where each cell has a weight by which its rate is multiplied, padded as it is. Given
+/// a bound on them by component, or nothing, blocks of rows are rounded to 2^-50 of it, and exposures of parts of a table add up
+/// exactly.
 ///
 /// # Errors
 /// [`crate::Error::Interrupted`]
@@ -101,7 +106,7 @@ pub fn exposures(
     model: &Model,
     table: &ReleasedCounts,
     factors: &[FactorMatrix],
-    factor: usize,
+    (factor, bound): (usize, &[f64]),
     weights: &[f64],
     (threads, progress): (usize, &Progress),
 ) -> Result<Vec<f64>> {
@@ -119,6 +124,7 @@ pub fn exposures(
         panels: Panels::default(),
         weights: CellWeights::Given(weights),
         wanted: PassOutput { left, right, bound: false, exact: false },
+        anchors: bound.iter().map(|&x| anchor(x)).collect(),
     };
     let sums = input.pass(&mut [], threads, progress)?;
     Ok(structure.expected_counts(model.layout(), factor, &others, (&sums.left, &sums.right)))
@@ -135,7 +141,8 @@ impl<'a> PassInput<'a> {
     ) -> Self {
         let right = model.right(geometric);
         let weights = CellWeights::Optimal(augmentation, published);
-        Self { table, model, geometric, right, ones: vec![], panels: Panels::new(right), weights, wanted }
+        let (ones, anchors, panels) = (vec![], vec![], Panels::new(right));
+        Self { table, model, geometric, right, ones, panels, weights, wanted, anchors }
     }
 
     /// The same where counts are overdispersed, given the means of the factors.
@@ -170,7 +177,16 @@ impl<'a> PassInput<'a> {
                     Ok(())
                 },
             )?;
-            for part in parts.into_iter().filter_map(|(_, part)| part) {
+            for mut part in parts.into_iter().filter_map(|(_, part)| part) {
+                if !self.anchors.is_empty() {
+                    for sums in [&mut part.left, &mut part.right] {
+                        for sums in sums.chunks_exact_mut(self.anchors.len()) {
+                            sums.iter_mut()
+                                .zip(&self.anchors)
+                                .for_each(|(sum, anchor)| *sum = (*sum + anchor) - anchor);
+                        }
+                    }
+                }
                 if self.wanted.exact {
                     let add = |(sum, x): (&mut i128, f64)| *sum += (x / UNIT) as i128;
                     if self.wanted.fixes_left() {
