@@ -382,3 +382,14 @@ def test_weights_of_small_shape_leave_as_many_components_as_the_data_have():
     shares = model.weights_ * model.factors_[0].sum(axis=0) * model.factors_[1].sum(axis=0)
     truth = rows.sum(axis=0) * columns.sum(axis=0)
     np.testing.assert_allclose(np.sort(shares / shares.sum())[-3:], np.sort(truth / truth.sum()), atol=0.05)
+
+
+@pytest.mark.parametrize("kind", ["factor", "row"])
+@pytest.mark.parametrize("start", [1e-3, 1e4])
+def test_a_start_outside_the_bounds_of_what_is_learnt_is_left(start, kind):
+    """Where many entries make steps small none of them leads back."""
+    counts = np.random.default_rng(5).poisson(0.3, (300, 20))
+    how = {"n_warmup": 2, "n_draws": 3, "thin": 1, "n_chains": 1, "random_state": 1, "prior_rate": 1.0}
+    model = PoissonFactorization(40, prior_shape=start, hyperpriors=kind, **how).fit(counts)
+    shapes = model.draws_["embedding_shape"]
+    assert ((0.05 <= shapes) & (shapes <= 100)).all()

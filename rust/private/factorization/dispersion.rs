@@ -547,8 +547,9 @@ impl TableTails {
 }
 
 /// A draw from the slice below the density of the old value, within bounds to which the prior is cut: stepped out, then shrunk
-/// towards the old value.
+/// towards the old value. A chain may start from one outside, and then does so from the nearer bound.
 pub fn slice(old: f64, width: f64, [least, most]: [f64; 2], density: impl Fn(f64) -> f64, rng: &mut Xoshiro) -> f64 {
+    let old = old.clamp(least, most);
     let level = density(old) + rng.open_uniform().ln();
     let mut low = old - width * rng.uniform();
     let mut high = low + width;
