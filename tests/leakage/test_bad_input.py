@@ -18,6 +18,7 @@ from quincunx.leakage import (
     renyi_entropy,
     utility_bound,
 )
+from quincunx.privacy import ExponentialMechanism
 
 HALVES = Channel([[0.5, 0.5], [0.25, 0.75]])
 
@@ -270,3 +271,58 @@ def test_edge_cases_that_are_no_errors():
     assert result.epsilon_after == 0.0
     assert Channel([[1.0]]).symmetrize(path(1)).channel.matrix.tolist() == [[1.0]]
     assert cycle(3).num_vertices == 3
+
+
+MASKED = np.ma.masked_array([[1.0, 0.0], [0.0, 1.0]], [[0, 0], [0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("matrix", lambda: Channel(MASKED)),
+        ("matrix", lambda: Channel([MASKED[0], MASKED[1]])),
+        ("matrix", lambda: Channel(MASKED.astype(int), exact=True)),
+        ("prior", lambda: HALVES.bayes_vulnerability(MASKED[1])),
+        ("gain", lambda: HALVES.g_vulnerability(MASKED)),
+        ("metric", lambda: HALVES.metric_epsilon(MASKED)),
+        ("p", lambda: renyi_entropy(MASKED[1], 2)),
+        ("scores", lambda: Channel.from_mechanism(ExponentialMechanism(1.0, sensitivity=1.0), scores=MASKED)),
+    ],
+)
+def test_masked_cells_are_not_uncovered(name, call):
+    refused(f"`{name}` must have no masked cells, got 1 of them", call)
+
+
+@pytest.mark.parametrize("prior", ["10", {F(1, 3), F(2, 3)}, {F(1, 3): 0, F(2, 3): 1}, (F(p, 3) for p in (1, 2))])
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_prior_without_an_order(prior, exact):
+    channel = Channel([[1, 0], [0, 1]], exact=exact)
+    refused("`prior` must hold real numbers, got dtype", lambda: channel.bayes_vulnerability(prior), TypeError)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_products_that_floats_do_not_hold(exact):
+    # Of 5e-200 and 1e-200 the level is ln 5, and 2 ln 5 of two side by side, whose products are 0 in floats.
+    rows = [[1 - F(c, 10**200), F(c, 10**200)] for c in (1, 5)]
+    tiny = Channel(rows if exact else np.array(rows, dtype=float), exact=exact)
+    floats, rare = Channel(tiny.matrix), Channel([[1.0, 0.0], [1.0, 1e-200]])
+    refused("`other` must have entries whose products floats hold", lambda: tiny.kron(floats))
+    refused("`other` must have entries whose products floats hold", lambda: floats @ rare)
+    rarest = Channel([[1, 0], [1 - F(1, 10**400), F(1, 10**400)]], exact=True)
+    refused("`other` must have entries whose products floats hold", lambda: rarest @ Channel(np.eye(2)))
+    if exact:
+        assert tiny.kron(tiny).likelihood_ratio((4, [(0, 3)])) == 25
+    zeros = Channel([[1.0, 0.0], [0.0, 1.0]])
+    assert zeros @ floats == floats
+    assert zeros.kron(floats).dp_epsilon((4, [(0, 1)])) == floats.dp_epsilon(path(2))
+
+
+def test_names_in_another_order():
+    first, second = Channel(np.eye(2), outputs="ab"), Channel(np.eye(2), inputs="ba")
+    refused("`other` must have the outputs as inputs, got 'b' for 'a' at index 0", lambda: first @ second)
+    assert (first @ Channel(np.eye(2))).n_outputs == (Channel(np.eye(2)) @ second).n_outputs == 2
+
+
+@pytest.mark.parametrize("flag", ["exact", "normalize"])
+def test_a_flag_that_is_a_word(flag):
+    refused(f"`{flag}` must be True or False, got 'no'", lambda: Channel([[1.0]], **{flag: "no"}), TypeError)

@@ -329,3 +329,16 @@ def test_renyi_entropy_is_its_definition(alpha):
 def test_exact_channels_have_the_capacity_of_their_column_maxima():
     exact = Channel([["3/4", "1/4", 0], ["1/2", "1/4", "1/4"]], exact=True)  # maxima 3/4, 1/4, 1/4
     assert math.isclose(exact.min_capacity(), math.log2(5 / 4), rel_tol=1e-14)
+
+
+def test_tiny_gains_and_rare_outputs_keep_their_digits():
+    channel = Channel([[0.75, 0.25], [0.5, 0.5]])
+    assert (
+        channel.g_leakage(np.eye(2) * 5e-324)
+        == channel.g_leakage(np.eye(2))
+        == channel.g_leakage(np.eye(2) * 2.0**1023)
+    )
+    assert channel.g_vulnerability(np.eye(2) * 2.0**-1060) == 0.625 * 2.0**-1060
+    outer, inners = Channel([[1.0, 5e-324], [1.0, 1.5e-323]]).posterior([0.75, 0.25])
+    assert outer.tolist() == [1.0, 1e-323]
+    assert inners[1].tolist() == [0.5, 0.5]

@@ -234,3 +234,11 @@ def test_the_average_can_be_written_to_a_given_array():
     result = channel.symmetrize(hamming(3, 2), out=out)
     assert np.shares_memory(result.channel.matrix, out)
     assert np.array_equal(out, channel.symmetrize(hamming(3, 2)).channel.matrix)
+
+
+def test_a_report_does_not_follow_an_array_that_is_changed_after_it_was_given():
+    prior = np.array([0.5, 0.5])
+    report = Channel([[0.75, 0.25], [0.5, 0.5]]).symmetrize(path(2), prior=prior)
+    prior[:] = 0.9, 0.1
+    assert report.prior.tolist() == [0.5, 0.5]
+    assert report.vulnerability_before == 0.625

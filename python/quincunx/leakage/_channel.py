@@ -114,10 +114,10 @@ class Channel(Measures, Levels):
             inputs = axes[0].labels if inputs is None else inputs
             outputs = axes[1].labels if outputs is None else outputs
             matrix = np.asarray(matrix)
-        if exact:
+        if _check.flag(exact, "exact"):
             self._entries = ExactMatrix(_checks.stochastic_exact(matrix))
         else:
-            self._entries = FloatMatrix(_checks.stochastic(matrix, atol, normalize))
+            self._entries = FloatMatrix(_checks.stochastic(matrix, atol, _check.flag(normalize, "normalize")))
         self._inputs = _names(inputs, self.n_inputs, "inputs")
         self._outputs = _names(outputs, self.n_outputs, "outputs")
 
@@ -273,7 +273,7 @@ class Channel(Measures, Levels):
         Parameters
         ----------
         other : Channel
-            With as many inputs as this one has outputs.
+            With as many inputs as this one has outputs, of the same names in the same order if both have names.
 
         Returns
         -------
@@ -283,7 +283,7 @@ class Channel(Measures, Levels):
         Raises
         ------
         ValueError
-            If the sizes do not fit.
+            If sizes or names do not fit, or floats do not hold a product of chances.
 
         Examples
         --------
@@ -297,6 +297,9 @@ class Channel(Measures, Levels):
         _channel(other, "other")
         if other.n_inputs != self.n_outputs:
             raise ValueError(f"`other` must have {self.n_outputs} inputs, got {other.n_inputs}")
+        for y, (mine, its) in enumerate(zip(self._outputs or (), other._inputs or (), strict=False)):
+            if mine != its:
+                raise ValueError(f"`other` must have the outputs as inputs, got {its!r} for {mine!r} at index {y}")
         return Channel._trusted(self._entries.compose(other._entries), self._inputs, other._outputs)
 
     def __matmul__(self, other: Channel) -> Channel:
@@ -366,6 +369,11 @@ class Channel(Measures, Levels):
         -------
         Channel
             Exact if both are.
+
+        Raises
+        ------
+        ValueError
+            If floats do not hold a product of chances.
 
         Examples
         --------

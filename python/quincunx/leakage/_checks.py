@@ -1,14 +1,14 @@
 """Checks of what this room takes: matrices, priors, gains, graphs, in floats or in exact fractions."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
 
 from quincunx import _check, _core
-from quincunx._types import Array, Floats
+from quincunx._types import Floats
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import GraphLike, as_graph
 
@@ -20,9 +20,9 @@ _PRIOR_ATOL = 1e-9
 
 def table(value: object, name: str) -> Floats:
     """Return a matrix of real numbers as a C-contiguous array, not copied where it is one."""
+    _check.refuse_masked(value, name)
     try:
-        _check.fits(value, name)
-        array: Array = np.asarray(value)
+        array = _check.unmasked(value, name)
     except ValueError:
         raise ValueError(f"`{name}` must have rows of one length") from None
     if array.dtype.kind not in "iuf":
@@ -69,6 +69,7 @@ def _negative(entry: object, name: str, place: str) -> ValueError:
 def stochastic_exact(value: object) -> Exact:
     """Return a channel's matrix as rows of fractions that sum to 1 exactly."""
     _check.fits(value, "matrix")
+    _check.refuse_masked(value, "matrix")
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not isinstance(value, Sequence) or not all(isinstance(row, Sequence) for row in value):
@@ -89,12 +90,15 @@ def stochastic_exact(value: object) -> Exact:
 
 def distribution(value: object, name: str) -> Floats:
     """Return probabilities that sum to 1."""
-    if isinstance(value, Sequence) and any(isinstance(p, (str, Fraction)) for p in value):
+    if (
+        isinstance(value, Sequence)
+        and not isinstance(value, str)
+        and any(isinstance(p, (str, Fraction)) for p in value)
+    ):
         value = [
             float(fraction(p, name, f"at index {x}")) if isinstance(p, str) else float(p) for x, p in enumerate(value)
         ]
-    _check.fits(value, name)
-    values: Array = np.asarray(value)
+    values = _check.unmasked(value, name)
     if values.dtype.kind not in "iuf":
         raise TypeError(f"`{name}` must hold real numbers, got dtype {values.dtype}")
     if values.ndim != 1 or not values.size:
@@ -125,8 +129,9 @@ def is_exact(value: object) -> bool:
     """Whether a prior is given in fractions, or is the uniform one."""
     _check.fits(value, "prior")
     entries = value.tolist() if isinstance(value, np.ndarray) else value
-    given = isinstance(entries, Iterable) and all(isinstance(p, (int, Fraction, str)) for p in entries)
-    return value is None or given
+    if isinstance(entries, str) or not (isinstance(entries, Sequence) or hasattr(entries, "__array__")):
+        return value is None
+    return all(isinstance(p, (int, Fraction, str)) for p in np.asarray(entries, dtype=object).ravel())
 
 
 def prior_exact(value: object, n: int) -> tuple[Fraction, ...]:

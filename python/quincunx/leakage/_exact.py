@@ -20,7 +20,7 @@ from quincunx._types import Floats
 from quincunx.graphs._graph import IntArray
 from quincunx.leakage import _checks
 from quincunx.leakage._checks import Exact
-from quincunx.leakage._floats import FloatMatrix, Matrix
+from quincunx.leakage._floats import FloatMatrix, Matrix, side_by_side
 from quincunx.privacy._rational import log_upwards, upwards
 
 #: A value and a bound of its error, worked out in a context of decimals whose results err by less than the argument,
@@ -163,15 +163,18 @@ class ExactMatrix(Matrix):
 
     # ---- combination
 
+    def support(self) -> Floats:
+        return np.array([[float(entry > 0) for entry in row] for row in self.fractions])
+
     def compose(self, other: "ExactMatrix | FloatMatrix") -> "ExactMatrix | FloatMatrix":
         if isinstance(other, FloatMatrix):
-            return FloatMatrix(self.floats).compose(other)
+            return self.product(other, np.matmul)
         columns = list(zip(*other.fractions, strict=True))
         return ExactMatrix(tuple(tuple(_dot(row, column) for column in columns) for row in self.fractions))
 
     def kron(self, other: "ExactMatrix | FloatMatrix") -> "ExactMatrix | FloatMatrix":
         if isinstance(other, FloatMatrix):
-            return FloatMatrix(self.floats).kron(other)
+            return self.product(other, side_by_side)
         pairs = ((left, right) for left in self.fractions for right in other.fractions)
         return ExactMatrix(tuple(tuple(a * b for a in left for b in right) for left, right in pairs))
 
@@ -206,11 +209,11 @@ class ExactMatrix(Matrix):
     def column_maxima_sum(self) -> Fraction:
         return sum(map(max, zip(*self.fractions, strict=True)), _NOTHING)
 
-    def g_vulnerability(self, gain: npt.ArrayLike, prior: npt.ArrayLike | None) -> tuple[Fraction, Fraction]:
+    def g_vulnerability(self, gain: npt.ArrayLike, prior: npt.ArrayLike | None) -> tuple[Fraction, Fraction, int]:
         weights, joint = _checks.prior_exact(prior, len(self.fractions)), self._joint(prior)
         worth = [[Fraction(entry) for entry in row] for row in _checks.gain(gain, len(weights)).tolist()]
         after = sum((max(_dot(row, guess) for guess in worth) for row in joint), _NOTHING)
-        return max(_dot(weights, guess) for guess in worth), after
+        return max(_dot(weights, guess) for guess in worth), after, 1
 
     def mutual_information(self, prior: npt.ArrayLike | None) -> float:
         weights, joint = _checks.prior_exact(prior, len(self.fractions)), self._joint(prior)

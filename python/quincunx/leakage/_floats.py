@@ -1,6 +1,8 @@
 """Channels of floats: figures in float64 by the compiled module, off by some 1e-15, absolutely or relatively."""
 
 import math
+import sys
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +15,15 @@ from quincunx.leakage import _checks
 #: Steps after which the capacity is given as far as it is known.
 MOST_STEPS = 20_000
 
+#: Smaller floats have fewer digits, or are 0.
+_LEAST = sys.float_info.min
+
+
+def side_by_side(left: Floats, right: Floats) -> Floats:
+    """Return the products of all entries of two channels."""
+    calling = _aside.apart if left.size * right.size > 1 << 20 else _aside.aside
+    return calling(np.kron, left, right).astype(np.float64, copy=False)
+
 
 class Matrix:
     """The entries of a channel, as floats."""
@@ -22,6 +33,21 @@ class Matrix:
     def __init__(self, floats: Floats) -> None:
         self.floats = floats.view()
         self.floats.setflags(write=False)
+
+    def support(self) -> Floats:
+        """Return 1 where an entry is above 0."""
+        return np.sign(self.floats)
+
+    def product(self, other: "Matrix", multiply: Callable[[Floats, Floats], Floats]) -> "FloatMatrix":
+        """Multiply entries, if floats hold the products: levels are their ratios."""
+        found = multiply(self.floats, other.floats)
+        lost = found < _LEAST
+        if lost.any() and (lost & (multiply(self.support(), other.support()) > 0)).any():
+            raise ValueError(
+                f"`other` must have entries whose products floats hold, got one between 0 and {_LEAST:.3g}: "
+                "say `exact=True` for both channels"
+            )
+        return FloatMatrix(found)
 
 
 class FloatMatrix(Matrix):
@@ -35,19 +61,19 @@ class FloatMatrix(Matrix):
     # ---- combination
 
     def compose(self, other: Matrix) -> "FloatMatrix":
-        return FloatMatrix(self.floats @ other.floats)
+        return self.product(other, np.matmul)
 
     def kron(self, other: Matrix) -> "FloatMatrix":
-        is_long = self.floats.size * other.floats.size > 1 << 20
-        whole = (_aside.apart if is_long else _aside.aside)(np.kron, self.floats, other.floats)
-        return FloatMatrix(whole.astype(np.float64, copy=False))
+        return self.product(other, side_by_side)
 
     def posterior(self, prior: npt.ArrayLike | None) -> tuple[Floats, Floats]:
-        joint = (_checks.prior(prior, len(self.floats))[:, None] * self.floats).T
-        outer = joint.sum(axis=1)
+        weights = _checks.prior(prior, len(self.floats))[:, None]
+        # Scaled by powers of 2: rare outputs have posteriors, too.
+        joint = (weights * np.ldexp(self.floats, 1 - np.frexp(self.floats.max(axis=0))[1])).T
+        totals = joint.sum(axis=1, keepdims=True)
         inners = np.zeros_like(joint)
-        np.divide(joint, outer[:, None], out=inners, where=outer[:, None] > 0)
-        return outer, inners
+        np.divide(joint, totals, out=inners, where=totals > 0)
+        return (weights * self.floats).sum(axis=0), inners
 
     def remapped(self, prior: npt.ArrayLike | None) -> "FloatMatrix":
         n = len(self.floats)
@@ -67,9 +93,12 @@ class FloatMatrix(Matrix):
     def column_maxima_sum(self) -> float:
         return math.fsum(_core.column_maxima(self.floats, None)[0])
 
-    def g_vulnerability(self, gain: npt.ArrayLike, prior: npt.ArrayLike | None) -> tuple[float, float]:
-        weighted = _checks.gain(gain, len(self.floats)) * _checks.prior(prior, len(self.floats))
-        return float(weighted.sum(axis=1).max()), math.fsum((weighted @ self.floats).max(axis=0))
+    def g_vulnerability(self, gain: npt.ArrayLike, prior: npt.ArrayLike | None) -> tuple[float, float, float]:
+        """Return the expected gains before and after, and their unit: tiny gains keep their digits."""
+        worth, weights = _checks.gain(gain, len(self.floats)), _checks.prior(prior, len(self.floats))
+        unit = 2.0 ** int(np.frexp(worth.max())[1] - 1)
+        weighted = worth / unit * weights
+        return float(weighted.sum(axis=1).max()), math.fsum((weighted @ self.floats).max(axis=0)), unit
 
     def mutual_information(self, prior: npt.ArrayLike | None) -> float:
         return _core.mutual_information(self.floats, _checks.prior(prior, len(self.floats)))

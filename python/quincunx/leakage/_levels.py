@@ -136,6 +136,7 @@ class Levels:
         >>> round(geometric_channel(3, 0.5).metric_epsilon([[0, 1, 2], [1, 0, 1], [2, 1, 0]]), 12)
         0.5
         """
+        _check.refuse_masked(metric, "metric")
         try:
             _check.fits(metric, "metric")
             distances = np.asarray(metric, dtype=np.float64)

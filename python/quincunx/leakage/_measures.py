@@ -136,8 +136,8 @@ class Measures:
         >>> Channel([[0.75, 0.25], [0.5, 0.5]]).g_vulnerability(np.eye(2))
         0.625
         """
-        _, after = self._entries.g_vulnerability(gain, prior)
-        return after if isinstance(after, float) else outward(after)
+        _, after, unit = self._entries.g_vulnerability(gain, prior)
+        return after * unit if isinstance(after, float) else outward(after)
 
     def g_leakage(self, gain: npt.ArrayLike, prior: npt.ArrayLike | None = None) -> float:
         """Return the logarithm of the factor by which the output raises the expected gain.
@@ -152,7 +152,7 @@ class Measures:
         float
             In bits, between 0 and `min_capacity` whatever the gain; 0 if nothing can be gained at all.
         """
-        before, after = self._entries.g_vulnerability(gain, prior)
+        before, after, _ = self._entries.g_vulnerability(gain, prior)
         return max(_log2(after / before), 0.0) if before > 0 else 0.0
 
     def mutual_information(self, prior: npt.ArrayLike | None = None) -> float:

@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from quincunx import _check
 from quincunx._types import Floats
 from quincunx.privacy import noise as laws
 from quincunx.privacy._affine_hashes import cells, support_counts
@@ -124,7 +125,7 @@ def _chances(logarithms: Floats) -> Floats:
 
 
 def _exponential(law: laws.ExponentialChoice, scores: npt.ArrayLike | None) -> Rows:
-    table = np.asarray(scores)
+    table = _check.unmasked(scores, "scores")
     if table.ndim != 2:
         raise ValueError(f"`scores` must have shape (n_inputs, n_outputs), got {table.shape}")
     outputs = np.arange(table.shape[1])

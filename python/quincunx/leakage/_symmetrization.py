@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from fractions import Fraction
 from functools import cached_property
 
@@ -54,6 +55,7 @@ def symmetrize(
         group = automorphism_group(on, time_limit=time_limit) if words is None else AutomorphismGroup.hamming(*words)
     action = _output_action(output_action, group, channel)
     _checks.prior(prior, channel.n_inputs)
+    prior = copy.copy(prior)  # figures are worked out later
     target = _target(out, channel)
     entries: ExactMatrix | FloatMatrix
     if (exact := channel.fractions) is None:
