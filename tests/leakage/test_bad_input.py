@@ -3,10 +3,11 @@
 import math
 from fractions import Fraction as F
 
+import networkx as nx
 import numpy as np
 import pytest
 
-from quincunx.graphs import AutomorphismGroup, Graph, cycle, hamming, path
+from quincunx.graphs import AutomorphismGroup, Graph, automorphism_group, cycle, hamming, path
 from quincunx.leakage import (
     Channel,
     distance_channel,
@@ -326,3 +327,27 @@ def test_names_in_another_order():
 @pytest.mark.parametrize("flag", ["exact", "normalize"])
 def test_a_flag_that_is_a_word(flag):
     refused(f"`{flag}` must be True or False, got 'no'", lambda: Channel([[1.0]], **{flag: "no"}), TypeError)
+
+
+@pytest.mark.parametrize("inputs", [None, "abc"])
+def test_vertices_in_another_order_than_the_inputs(inputs):
+    # A graph of networkx has its nodes in the order of the edges they were seen at: b, c, a.
+    a, b, c = inputs or range(3)
+    graph = nx.Graph([(b, c), (a, b)])
+    channel = Channel([[0.5, 0.5], [0.25, 0.75], [0.1, 0.9]], inputs=inputs)
+    for call in (
+        lambda: channel.dp_epsilon(graph),
+        lambda: channel.guarantee(graph),
+        lambda: channel.metric_epsilon(graph),
+    ):
+        refused(f"`graph` must have its vertices in the order of the inputs, got {b!r} for {a!r} at index 0", call)
+    square = Channel(np.eye(3), inputs=inputs)
+    for group_or_graph in (graph, automorphism_group(graph)):
+        refused("`group_or_graph` must have its vertices in the order", lambda on=group_or_graph: square.symmetrize(on))
+    for made in (optimal_mechanism(graph, 1.0).channel, distance_channel(graph, 1.0), distance_channel(graph, 0.0)):
+        assert list(made.inputs) == list(made.outputs) == [b, c, a]
+        assert made.dp_epsilon(graph) <= 1.0 + 1e-12
+    graph = nx.Graph([(a, b), (b, c)])
+    assert (
+        channel.dp_epsilon(graph) == channel.dp_epsilon(path(3)) == channel.dp_epsilon(nx.path_graph(["x", "y", "z"]))
+    )

@@ -73,7 +73,8 @@ class Channel(Measures, Levels):
     Notes
     -----
     Entropies and leakages are in bits, privacy levels in nats. A `prior` of None is uniform. `graph` is anything that
-    functions of `quincunx.graphs` take, with one vertex for each input.
+    functions of `quincunx.graphs` take, with one vertex for each input in their order; where its vertices have the
+    names of the inputs in another order, it is refused.
 
     References
     ----------

@@ -1,7 +1,7 @@
 """Checks of what this room takes: matrices, priors, gains, graphs, in floats or in exact fractions."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -170,11 +170,22 @@ def level(value: object, name: str = "epsilon") -> float:
     return number
 
 
-def graph_on(value: GraphLike, n: int | None = None, name: str = "graph") -> Graph:
-    """Return a graph with n vertices, or with at least one."""
+def in_order(labels: Sequence[Hashable], inputs: Sequence[Hashable], name: str) -> None:
+    """Refuse vertices of the names of the inputs in another order: vertex i is input i."""
+    first = next((pair for pair in enumerate(zip(labels, inputs, strict=True)) if pair[1][0] != pair[1][1]), None)
+    if first is not None and set(labels) == set(inputs):
+        place, (label, given) = first
+        found = f"got {label!r} for {given!r} at index {place}"
+        raise ValueError(f"`{name}` must have its vertices in the order of the inputs, {found}")
+
+
+def graph_on(value: GraphLike, inputs: Sequence[Hashable] | None = None, name: str = "graph") -> Graph:
+    """Return a graph on some inputs, or with at least one vertex."""
     graph = as_graph(value, name)
-    if n is not None and graph.num_vertices != n:
-        raise ValueError(f"`{name}` must have {n} vertices, one for each input, got {graph.num_vertices}")
+    if inputs is not None and graph.num_vertices != len(inputs):
+        raise ValueError(f"`{name}` must have {len(inputs)} vertices, one for each input, got {graph.num_vertices}")
+    if inputs is not None:
+        in_order(graph.labels, inputs, name)
     if graph.num_vertices == 0:
         raise ValueError(f"`{name}` must have at least one vertex, got none")
     return graph

@@ -5,6 +5,7 @@ privacy using metrics, PETS.
 """
 
 import math
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -30,9 +31,14 @@ class Levels:
 
     _entries: ExactMatrix | FloatMatrix
 
+    @property
+    def inputs(self) -> Sequence[Hashable]:
+        """Names of the rows."""
+        raise NotImplementedError
+
     def _edges(self, graph: GraphLike) -> IntArray:
         """Return the pairs of inputs that are neighbors on a graph."""
-        return _checks.graph_on(graph, len(self._entries.floats)).edges
+        return _checks.graph_on(graph, self.inputs).edges
 
     def likelihood_ratio(self, graph: GraphLike) -> float | Fraction:
         """Return the largest ratio of the probabilities of an output for two neighbors: e to the power `dp_epsilon`.

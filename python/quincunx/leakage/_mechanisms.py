@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import cached_property, partial
 from typing import Literal
 
@@ -79,10 +79,13 @@ class OptimalMechanism:
         self.utility, self.dual_bound, self.method = utility, max(utility, dual_bound), method
         self.variables, self.inequalities = variables, inequalities
 
+    #: Of the inputs and outputs of the channel.
+    _names: tuple[tuple[Hashable, ...] | None, tuple[Hashable, ...] | None] = (None, None)
+
     @cached_property
     def channel(self) -> Channel:
         """The channel."""
-        return Channel._trusted(FloatMatrix(np.ascontiguousarray(self._make())))
+        return Channel._trusted(FloatMatrix(np.ascontiguousarray(self._make())), *self._names)
 
     @property
     def tight(self) -> bool:
@@ -166,11 +169,25 @@ def optimal_mechanism(
     _check.one_of(method, "method", _METHODS)
     if time_limit is not None:
         time_limit = _check.real(time_limit, "time_limit", positive=True)
-    end = Deadline(time_limit)
+    uniform = prior is None or bool((weights == weights[0]).all())
+    best = _best(graph, level, weights, worth, uniform, method, use_symmetry, Deadline(time_limit))
+    best._names = graph._labels, graph._labels if worth is None else None
+    return best
+
+
+def _best(
+    graph: Graph,
+    level: float,
+    weights: Floats,
+    worth: Floats | None,
+    uniform: bool,
+    method: str,
+    use_symmetry: bool,
+    end: Deadline,
+) -> OptimalMechanism:
     if level in (0.0, math.inf) or not (graph.edges[:, 0] != graph.edges[:, 1]).any():
         return _separate(graph, level, weights, worth)
     level = min(level, -math.log(LEAST))  # no utility in floats has more digits
-    uniform = prior is None or bool((weights == weights[0]).all())
     words = as_hamming(graph) if uniform and worth is None and use_symmetry else None
     if worth is None and method in ("auto", "closed form"):
         found = _closed_form(graph, level, words) if uniform else None
@@ -380,9 +397,9 @@ def distance_channel(graph: GraphLike, epsilon: float) -> Channel:
     level = _checks.level(epsilon)
     if level == math.inf:
         _check.room(8 * graph.num_vertices**2, "the matrix")
-        return Channel._trusted(FloatMatrix(np.eye(graph.num_vertices)))
+        return Channel._trusted(FloatMatrix(np.eye(graph.num_vertices)), graph._labels, graph._labels)
     if level == 0:
-        return Channel._trusted(FloatMatrix(_rows_to_one(_kernel(graph, 0.0))))
+        return Channel._trusted(FloatMatrix(_rows_to_one(_kernel(graph, 0.0))), graph._labels, graph._labels)
     found = _closed_form(graph, level, as_hamming(graph))
     if found is None:
         found = _weighting(graph, level, np.full(graph.num_vertices, 1 / graph.num_vertices), True, Deadline(None))
@@ -390,6 +407,7 @@ def distance_channel(graph: GraphLike, epsilon: float) -> Channel:
         quotient, _ = kernel_quotient(graph, automorphism_group(graph).orbits, level)
         rule = "for weights of at least 0" if np.linalg.cond(quotient) < _SINGULAR else "to solve for weights in floats"
         raise ValueError(f"`epsilon` must be large enough {rule} on this graph, got {level}")
+    found._names = graph._labels, graph._labels
     return found.channel
 
 

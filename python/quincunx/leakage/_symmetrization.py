@@ -41,8 +41,9 @@ def symmetrize(
         group = group_or_graph
         if group.num_points != channel.n_inputs:
             raise ValueError(f"`group_or_graph` must act on {channel.n_inputs} inputs, got {group.num_points} points")
+        _checks.in_order(group.labels, channel.inputs, "group_or_graph")
         words = _symmetry.as_hamming_group(group)
-        on = None if graph is None else _checks.graph_on(graph, channel.n_inputs)
+        on = None if graph is None else _checks.graph_on(graph, channel.inputs)
         if on is not None:
             AutomorphismGroup.from_generators(group.num_points, group.generators, graph=on)
     else:
@@ -50,7 +51,7 @@ def symmetrize(
             raise ValueError("`graph` must be left out where the first argument is a graph")
         if output_action is not None:
             raise ValueError("`output_action` must come with a group, whose generators it follows")
-        on = _checks.graph_on(group_or_graph, channel.n_inputs, "group_or_graph")
+        on = _checks.graph_on(group_or_graph, channel.inputs, "group_or_graph")
         words = _symmetry.as_hamming(on)
         group = automorphism_group(on, time_limit=time_limit) if words is None else AutomorphismGroup.hamming(*words)
     action = _output_action(output_action, group, channel)
