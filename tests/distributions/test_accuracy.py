@@ -191,3 +191,14 @@ def test_oracle_agrees_with_the_bessel_function_of_the_library():
     for order, argument in [(0, 1.0), (7, 30.0), (100, 4000.0), (3000, 2000.0), (10, 1e4)]:
         exact = mp.log(mp.besseli(order, argument))
         assert abs(oracle.log_bessel_i(order, argument) - exact) < mp.mpf(10) ** -38 * abs(exact)
+
+
+@pytest.mark.parametrize("k", [-71, -3, 73])
+@pytest.mark.parametrize("small", [1e-200, 4.753691916716639e-121])
+def test_a_rate_far_above_the_count_keeps_every_digit_of_the_mass(k, small):
+    # exp(-a) (a or b)^|k| / |k|!, as a b is below every float: 1 + (k - a) / a is -2e-16 in floats.
+    large = 25928588322859.434
+    with mp.workdps(40):
+        exact = -mp.mpf(large) + abs(k) * mp.log(small if k < 0 else large) - mp.loggamma(abs(k) + 1)
+    assert abs(Skellam(large, small).logpmf(k) - exact) <= 2e-15 * abs(exact)
+    assert abs(Skellam([small] * 2, large).logpmf(-k)[1] - exact) <= 2e-15 * abs(exact)

@@ -320,3 +320,16 @@ def test_laws_far_apart_are_drawn_each_on_its_own_grid():
     assert Skellam([1.0, 1e6], [1e6, 1.0]).plot(ax=axes, tail=0.2, kind="cdf") is axes
     with pytest.raises(TypeError, match="`ax` must be a matplotlib axes, got int"):
         Skellam(1.0, 1.0).plot(ax=3)
+
+
+def test_masked_logarithms_are_refused():
+    masked = np.ma.masked_array([-1.0, -2.0], [0, 1])
+    for invert in (TwoSidedGeometric(0.5).ilogcdf, TwoSidedGeometric(0.5).ilogccdf):
+        with pytest.raises(ValueError, match="`logp` must have no masked cells, got 1 of them"):
+            invert(masked)
+
+
+def test_an_array_to_write_to_that_is_not_aligned():
+    out = np.ndarray((2,), dtype=np.int64, buffer=bytearray(17), offset=1)
+    with pytest.raises(ValueError, match="`out` must be a writable C-contiguous int64 array"):
+        Skellam(1.0, 1.0).sample(2, out=out)

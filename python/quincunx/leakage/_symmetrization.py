@@ -91,9 +91,9 @@ def _target(out: Floats | None, channel: Channel) -> Floats | None:
         return None
     if not isinstance(out, np.ndarray) or out.dtype != np.float64:
         raise TypeError(f"`out` must be an array of float64, got {getattr(out, 'dtype', type(out).__name__)}")
-    if out.shape != channel.matrix.shape or not out.flags.c_contiguous or not out.flags.writeable:
+    if out.shape != channel.matrix.shape or not out.flags.carray:
         raise ValueError(
-            f"`out` must be C-contiguous, writeable and of shape {channel.matrix.shape}, got shape {out.shape}"
+            f"`out` must be C-contiguous, aligned, writeable and of shape {channel.matrix.shape}, got shape {out.shape}"
         )
     if np.may_share_memory(out, channel.matrix):
         raise ValueError("`out` must not share memory with the channel")

@@ -12,7 +12,7 @@ use crate::Result;
 use crate::distributions::sums::{self, Shape};
 use crate::distributions::{Distribution, RandomSource, Tail, check_rate, poisson};
 use crate::numeric::special::bessel::{EXPANSION_FROM, log_correction, log_series};
-use crate::numeric::special::{deviance, exact_sum, log_poisson};
+use crate::numeric::special::{exact_sum, known_deviance, log_poisson};
 use std::f64::consts::PI;
 
 /// A Skellam distribution.
@@ -191,7 +191,9 @@ impl Shape for Skellam {
             return log_poisson(k, l1, k - l1) - l2 + log_series(k, l1 * l2);
         }
         let [excess, minus_excess] = excesses(k, l1, l2, h);
-        log_correction(k, h) - deviance(excess, l1) - deviance(minus_excess, l2) - 0.5 * (2.0 * PI * h).ln()
+        let [quotient, minus_quotient] = quotients(k, l1, h);
+        let deviances = known_deviance(excess, l1, quotient) + known_deviance(minus_excess, l2, minus_quotient);
+        log_correction(k, h) - deviances - 0.5 * (2.0 * PI * h).ln()
     }
 }
 
@@ -199,6 +201,12 @@ impl Shape for Skellam {
 #[inline(always)]
 pub(super) fn radius(k: f64, l1: f64, l2: f64) -> f64 {
     (k * k + 4.0 * l1 * l2).sqrt()
+}
+
+/// P / l1 and M / l2.
+#[inline(always)]
+pub(super) fn quotients(k: f64, l1: f64, h: f64) -> [f64; 2] {
+    [0.5 * (k + h) / l1, 2.0 * l1 / (k + h)]
 }
 
 /// P - l1 and M - l2.

@@ -2,7 +2,7 @@
 //!
 //! Each lane has operations of its own, so a mass has the same bits alone and among others, at every level.
 
-use super::law::{Skellam, excesses, radius};
+use super::law::{Skellam, excesses, quotients, radius};
 use crate::distributions::Distribution;
 use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::elementary;
@@ -83,7 +83,7 @@ impl<const N: usize> FloatWork for Series<'_, N> {
                 at_mode[i] = AT_MODE[(k[i] as usize).min(AT_MODE.len() - 1)];
             }
             for i in 0..LANES {
-                let main = at_mode[i] - lane_deviance(k[i] - plus[i], plus[i]) - minus[i];
+                let main = at_mode[i] - lane_deviance(k[i] - plus[i], plus[i], k[i] / plus[i]) - minus[i];
                 logs[i] = main + elementary::ln_1p(rest[i]);
             }
         }
@@ -135,7 +135,8 @@ impl<const N: usize> FloatWork for Expansion<'_, N> {
 #[inline(always)]
 fn expansion([k, l1, l2]: [f64; 3], h: f64, correction: f64) -> f64 {
     let [excess, minus_excess] = excesses(k, l1, l2, h);
-    let main = correction - lane_deviance(excess, l1) - lane_deviance(minus_excess, l2);
+    let [quotient, minus_quotient] = quotients(k, l1, h);
+    let main = correction - lane_deviance(excess, l1, quotient) - lane_deviance(minus_excess, l2, minus_quotient);
     main - 0.5 * elementary::ln(2.0 * PI * h)
 }
 

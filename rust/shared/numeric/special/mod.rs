@@ -9,7 +9,7 @@ pub mod bessel;
 pub mod gamma;
 pub mod normal;
 
-use super::elementary::ln_1p;
+use super::elementary::ln;
 use std::f64::consts::PI;
 use std::sync::LazyLock;
 
@@ -78,14 +78,24 @@ pub fn deviance(excess: f64, rate: f64) -> f64 {
     }
 }
 
-/// [`deviance`] without a jump, for side by side: rates from 1e-150 on.
+/// [`deviance`] where `quotient = k / rate` is known to full accuracy, too: of a small one `1 + excess / rate` has no digit.
+#[inline]
+pub fn known_deviance(excess: f64, rate: f64, quotient: f64) -> f64 {
+    if quotient < 0.5 {
+        rate * (quotient * quotient.max(f64::MIN_POSITIVE).ln() - excess / rate)
+    } else {
+        deviance(excess, rate)
+    }
+}
+
+/// [`known_deviance`] without a jump, for side by side: rates from 1e-150 on.
 #[inline(always)]
-pub fn lane_deviance(excess: f64, rate: f64) -> f64 {
+pub fn lane_deviance(excess: f64, rate: f64, quotient: f64) -> f64 {
     let ratio = excess / rate;
     let v = ratio / (2.0 + ratio);
     let square = v * v;
     let near = ratio * v + 2.0 * (1.0 + ratio) * (v * square) * odd_series(square);
-    let far = (1.0 + ratio) * ln_1p(ratio) - ratio;
+    let far = quotient * ln(quotient) - ratio;
     rate * if ratio < 0.5 && ratio > -1.0 / 3.0 { near } else { far }
 }
 
@@ -114,7 +124,11 @@ pub fn log_one_plus(t: f64) -> f64 {
 /// Log-mass of a Poisson count `k >= 0` at `rate > 0`, given `excess = k - rate` to full accuracy.
 #[inline]
 pub fn log_poisson(k: f64, rate: f64, excess: f64) -> f64 {
-    if k > 0.0 { -stirling_error(k) - deviance(excess, rate) - 0.5 * (2.0 * PI * k).ln() } else { -rate }
+    if k > 0.0 {
+        -stirling_error(k) - known_deviance(excess, rate, k / rate) - 0.5 * (2.0 * PI * k).ln()
+    } else {
+        -rate
+    }
 }
 
 /// `ln(exp(a) + exp(b))`.
