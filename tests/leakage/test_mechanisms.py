@@ -358,3 +358,9 @@ def test_products_multiply():
     product = nx.convert_node_labels_to_integers(nx.cartesian_product(nx.path_graph(3), nx.path_graph(4)))
     expected = optimal_mechanism(path(3), 0.8).utility * optimal_mechanism(path(4), 0.8).utility
     assert math.isclose(optimal_mechanism(product, 0.8).utility, expected, rel_tol=1e-12)
+
+
+def test_levels_of_the_largest_floats_leave_nothing_private():
+    for level in (1e308, math.inf):
+        assert utility_bound(path(3), level) == optimal_mechanism(path(3), level).utility == 1.0
+        assert geometric_channel(3, level).min_capacity() == math.log2(3)

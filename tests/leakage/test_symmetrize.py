@@ -1,5 +1,6 @@
 """Averaging over symmetries: known answers, all small graphs, and what the report may say."""
 
+import json
 import math
 from fractions import Fraction as F
 
@@ -234,6 +235,11 @@ def test_the_average_can_be_written_to_a_given_array():
     result = channel.symmetrize(hamming(3, 2), out=out)
     assert np.shares_memory(result.channel.matrix, out)
     assert np.array_equal(out, channel.symmetrize(hamming(3, 2)).channel.matrix)
+
+
+def test_a_report_of_an_infinite_level_is_json():
+    report = Channel([[1.0, 0.0], [0.5, 0.5]]).symmetrize(path(2)).to_dict()
+    assert json.loads(json.dumps(report, allow_nan=False))["epsilon_before"] == "inf"
 
 
 def test_a_report_does_not_follow_an_array_that_is_changed_after_it_was_given():

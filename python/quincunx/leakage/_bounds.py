@@ -43,6 +43,7 @@ def utility_bound(graph: GraphLike, epsilon: float, kind: str = "weakest-vertex"
     Returns
     -------
     float, or ndarray of float64, shape (n,) for the kinds that begin with "vertex"
+        Off by some 1e-15 of it, in either direction; `leakage_bound` is rounded upwards.
 
     Raises
     ------
@@ -132,6 +133,7 @@ def powers(level: float, distance: Floats) -> Floats:
     if level == math.inf:
         here: Floats = (distance == 0).astype(np.float64)
         return here
+    level = min(level, 1e3)  # of more than this no power is above `LEAST`
     # A negative distance stands for none.
     return np.where(distance >= 0, np.maximum(np.exp(-level * np.maximum(distance, 0)), LEAST), 0.0)
 

@@ -1,6 +1,7 @@
 """Channels in files, graphs as words, and what the command line prints."""
 
 import json as json_module
+import math
 import os
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -173,14 +174,14 @@ def leakage_command(
             "inputs": channel.n_inputs,
             "outputs": channel.n_outputs,
             "graph": graph,
-            "epsilon": epsilon,
+            "epsilon": "inf" if epsilon == math.inf else epsilon,
             "min_capacity": channel.min_capacity(),
             "shannon_capacity": [capacity.lower, capacity.upper],
             "vulnerability": str(vulnerability) if isinstance(vulnerability, Fraction) else vulnerability,
         }
         if averaged is not None:
             facts["symmetrized"] = averaged.to_dict()
-        return json_module.dumps(_finite(facts))
+        return json_module.dumps(facts)
     shown = str(vulnerability) if isinstance(vulnerability, Fraction) else f"{vulnerability:.6g}"
     lines = [
         f"{'channel':<19} {repr(channel).removeprefix('<Channel: ').removesuffix('>')}",
@@ -191,10 +192,3 @@ def leakage_command(
     if epsilon is not None:
         lines.append(f"{'epsilon':<19} {epsilon:.6g} nats")
     return "\n".join(lines) if averaged is None else "\n".join([*lines, "", str(averaged)])
-
-
-def _finite(value: object) -> object:
-    """Return a value with infinities as strings, which JSON has no number for."""
-    if isinstance(value, dict):
-        return {name: _finite(entry) for name, entry in value.items()}
-    return str(value) if isinstance(value, float) and value in (float("inf"), float("-inf")) else value

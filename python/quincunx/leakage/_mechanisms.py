@@ -43,7 +43,7 @@ class OptimalMechanism:
     utility : float
         Its expected gain for the best guess: without a gain function the chance that the guess is right.
     dual_bound : float
-        No channel with this privacy on this graph is worth more.
+        No channel with this privacy on this graph is worth more, but for roundings: float64, some 1e-15 of it.
     method : {"closed form", "weighting", "linear program"}
         How it was found.
     tight : bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from fractions import Fraction
 from functools import cached_property
 
@@ -333,7 +334,7 @@ class Symmetrization:
         return "\n".join(lines)
 
     def to_dict(self) -> Facts:
-        """Return the report as words and numbers that JSON can hold; fractions as strings.
+        """Return the report as words and numbers that JSON can hold; fractions and infinity as strings.
 
         Returns
         -------
@@ -341,7 +342,7 @@ class Symmetrization:
         """
 
         def plain(value: float | Fraction | None) -> float | str | None:
-            return str(value) if isinstance(value, Fraction) else value
+            return str(value) if isinstance(value, Fraction) or value == math.inf else value
 
         fractions = self.channel.fractions
         rows: list[list[float | str]] = (
