@@ -340,10 +340,10 @@ def test_vertices_in_another_order_than_the_inputs(inputs):
         lambda: channel.guarantee(graph),
         lambda: channel.metric_epsilon(graph),
     ):
-        refused(f"`graph` must have its vertices in the order of the inputs, got {b!r} for {a!r} at index 0", call)
+        refused(f"`graph` must be in the order of the inputs, got {b!r} for {a!r} at index 0", call)
     square = Channel(np.eye(3), inputs=inputs)
     for group_or_graph in (graph, automorphism_group(graph)):
-        refused("`group_or_graph` must have its vertices in the order", lambda on=group_or_graph: square.symmetrize(on))
+        refused("`group_or_graph` must be in the order", lambda on=group_or_graph: square.symmetrize(on))
     for made in (optimal_mechanism(graph, 1.0).channel, distance_channel(graph, 1.0), distance_channel(graph, 0.0)):
         assert list(made.inputs) == list(made.outputs) == [b, c, a]
         assert made.dp_epsilon(graph) <= 1.0 + 1e-12
@@ -351,3 +351,24 @@ def test_vertices_in_another_order_than_the_inputs(inputs):
     assert (
         channel.dp_epsilon(graph) == channel.dp_epsilon(path(3)) == channel.dp_epsilon(nx.path_graph(["x", "y", "z"]))
     )
+
+
+def test_labels_in_another_order_than_the_inputs():
+    pandas = pytest.importorskip("pandas")
+    channel = Channel([[0.5, 0.5], [0.25, 0.75]], inputs="ab")
+    prior = pandas.Series([0.9, 0.1], index=["b", "a"])
+    gain = pandas.DataFrame(np.eye(2), columns=["b", "a"])
+    for call in (
+        lambda: channel.bayes_vulnerability(prior),
+        lambda: channel.min_entropy_leakage(prior),
+        lambda: channel.mutual_information(prior),
+        lambda: channel.posterior(prior),
+        lambda: channel.map_remap(prior),
+        lambda: channel.g_leakage(np.eye(2), prior),
+        lambda: Channel(np.eye(2), inputs="ab").symmetrize(path(2), prior=prior),
+    ):
+        refused("`prior` must be in the order of the inputs, got 'b' for 'a' at index 0", call)
+    refused("`gain` must be in the order of the inputs", lambda: channel.g_vulnerability(gain))
+    refused("`metric` must be in the order of the inputs", lambda: channel.metric_epsilon(gain))
+    assert channel.bayes_vulnerability(prior[::-1]) == channel.bayes_vulnerability([0.1, 0.9])
+    assert channel.bayes_vulnerability(prior.reset_index(drop=True)) == channel.bayes_vulnerability([0.9, 0.1])

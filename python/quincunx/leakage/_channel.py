@@ -74,7 +74,8 @@ class Channel(Measures, Levels):
     -----
     Entropies and leakages are in bits, privacy levels in nats. A `prior` of None is uniform. `graph` is anything that
     functions of `quincunx.graphs` take, with one vertex for each input in their order; where its vertices have the
-    names of the inputs in another order, it is refused.
+    names of the inputs in another order, it is refused;
+    so are priors, gains and metrics with such labels, as pandas has.
 
     References
     ----------
@@ -405,7 +406,7 @@ class Channel(Measures, Levels):
         >>> outer.tolist(), inners[1].tolist()
         ([0.75, 0.25], [0.0, 1.0])
         """
-        return self._entries.posterior(prior)
+        return self._entries.posterior(self._ordered(prior))
 
     def map_remap(self, prior: npt.ArrayLike | None = None) -> Channel:
         """Return the channel whose output is the best guess of the input.
@@ -427,7 +428,7 @@ class Channel(Measures, Levels):
         >>> Channel([[0.1, 0.9], [0.7, 0.3]]).map_remap().matrix.tolist()
         [[0.9, 0.1], [0.3, 0.7]]
         """
-        return Channel._trusted(self._entries.remapped(prior), self._inputs, self._inputs)
+        return Channel._trusted(self._entries.remapped(self._ordered(prior)), self._inputs, self._inputs)
 
     # ---- symmetry
 
@@ -494,7 +495,7 @@ class Channel(Measures, Levels):
         """
         from quincunx.leakage._symmetrization import symmetrize
 
-        return symmetrize(self, group_or_graph, graph, prior, output_action, out, time_limit, threads)
+        return symmetrize(self, group_or_graph, graph, self._ordered(prior), output_action, out, time_limit, threads)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Channel):

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from quincunx import _check, _core
+from quincunx import _check, _core, _tables
 from quincunx._types import Floats
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import GraphLike, as_graph
@@ -171,12 +171,18 @@ def level(value: object, name: str = "epsilon") -> float:
 
 
 def in_order(labels: Sequence[Hashable], inputs: Sequence[Hashable], name: str) -> None:
-    """Refuse vertices of the names of the inputs in another order: vertex i is input i."""
-    first = next((pair for pair in enumerate(zip(labels, inputs, strict=True)) if pair[1][0] != pair[1][1]), None)
+    """Refuse the names of the inputs in another order: vertex or chance i is that of input i."""
+    first = next((pair for pair in enumerate(zip(labels, inputs, strict=False)) if pair[1][0] != pair[1][1]), None)
     if first is not None and set(labels) == set(inputs):
         place, (label, given) = first
         found = f"got {label!r} for {given!r} at index {place}"
-        raise ValueError(f"`{name}` must have its vertices in the order of the inputs, {found}")
+        raise ValueError(f"`{name}` must be in the order of the inputs, {found}")
+
+
+def labels_in_order(value: object, inputs: Sequence[Hashable], name: str) -> None:
+    """Refuse a table of pandas or another with labels if its last axis has the names of the inputs in another order."""
+    if found := _tables.axes(value):
+        in_order(found[-1].labels or (), inputs, name)
 
 
 def graph_on(value: GraphLike, inputs: Sequence[Hashable] | None = None, name: str = "graph") -> Graph:

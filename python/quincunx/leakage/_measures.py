@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy.typing as npt
 
@@ -19,6 +20,8 @@ from quincunx.leakage import _checks
 from quincunx.leakage._exact import ExactMatrix, log, outward
 from quincunx.leakage._floats import FloatMatrix
 from quincunx.leakage._parts import leakage_doc
+
+Values = TypeVar("Values")
 
 
 class CapacityResult(NamedTuple):
@@ -38,6 +41,16 @@ class Measures:
 
     _entries: ExactMatrix | FloatMatrix
 
+    @property
+    def inputs(self) -> Sequence[Hashable]:
+        """Names of the rows."""
+        raise NotImplementedError
+
+    def _ordered(self, value: Values, name: str = "prior") -> Values:
+        """Return a prior or a gain, unless its labels are the inputs in another order."""
+        _checks.labels_in_order(value, self.inputs, name)
+        return value
+
     def bayes_vulnerability(self, prior: npt.ArrayLike | None = None) -> float | Fraction:
         """Return the chance that the best guess of the input is right once the output is seen.
 
@@ -55,7 +68,7 @@ class Measures:
         >>> round(randomized_response(3, 0.0).bayes_vulnerability([0.5, 0.25, 0.25]), 12)
         0.5
         """
-        return _told(self._entries.vulnerability(prior), prior)
+        return _told(self._entries.vulnerability(self._ordered(prior)), prior)
 
     def conditional_min_entropy(self, prior: npt.ArrayLike | None = None) -> float:
         """Return the min-entropy of the input given the output, ``-log2(bayes_vulnerability(prior))``.
@@ -67,7 +80,7 @@ class Measures:
         float
             In bits.
         """
-        return -_log2(self._entries.vulnerability(prior)) + 0.0
+        return -_log2(self._entries.vulnerability(self._ordered(prior))) + 0.0
 
     def min_entropy_leakage(self, prior: npt.ArrayLike | None = None) -> float:
         """Return by how much the output lowers the min-entropy of the input.
@@ -81,6 +94,7 @@ class Measures:
         float
             In bits, between 0 and `min_capacity`.
         """
+        prior = self._ordered(prior)
         return max(_log2(self._entries.vulnerability(prior) / self._entries.prior_vulnerability(prior)), 0.0)
 
     def additive_leakage(self, prior: npt.ArrayLike | None = None) -> float | Fraction:
@@ -92,7 +106,7 @@ class Measures:
         -------
         float, or Fraction for an exact channel and prior
         """
-        gained = self._entries.vulnerability(prior) - self._entries.prior_vulnerability(prior)
+        gained = self._entries.vulnerability(self._ordered(prior)) - self._entries.prior_vulnerability(prior)
         return _told(max(gained, 0 * gained), prior)
 
     def min_capacity(self) -> float:
@@ -136,7 +150,7 @@ class Measures:
         >>> Channel([[0.75, 0.25], [0.5, 0.5]]).g_vulnerability(np.eye(2))
         0.625
         """
-        _, after, unit = self._entries.g_vulnerability(gain, prior)
+        _, after, unit = self._entries.g_vulnerability(self._ordered(gain, "gain"), self._ordered(prior))
         return after * unit if isinstance(after, float) else outward(after)
 
     def g_leakage(self, gain: npt.ArrayLike, prior: npt.ArrayLike | None = None) -> float:
@@ -152,7 +166,7 @@ class Measures:
         float
             In bits, between 0 and `min_capacity` whatever the gain; 0 if nothing can be gained at all.
         """
-        before, after, _ = self._entries.g_vulnerability(gain, prior)
+        before, after, _ = self._entries.g_vulnerability(self._ordered(gain, "gain"), self._ordered(prior))
         return max(_log2(after / before), 0.0) if before > 0 else 0.0
 
     def mutual_information(self, prior: npt.ArrayLike | None = None) -> float:
@@ -170,7 +184,7 @@ class Measures:
         >>> round(Channel([[0.89, 0.11], [0.11, 0.89]]).mutual_information(), 12)
         0.500084041835
         """
-        return self._entries.mutual_information(prior)
+        return self._entries.mutual_information(self._ordered(prior))
 
     def shannon_capacity(self, tol: float = 1e-9) -> CapacityResult:
         """Return an interval that holds the largest mutual information over all priors.
