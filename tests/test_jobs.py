@@ -219,6 +219,17 @@ def test_a_folder_has_one_job(run, folder):
     assert (folder / "result.json").read_bytes() == before
 
 
+@pytest.mark.parametrize("left", ["result.json", "state.ckpt", "log.jsonl", "model.npz"])
+def test_what_is_left_of_another_job_is_no_part_of_a_new_one(run, folder, left):
+    """Such as its result, which would be printed as that of the new one."""
+    folder.mkdir()
+    (folder / left).write_text("")
+    status, out, err = run("job", "start", *SMALL, "--dir", folder)
+    assert (status, out) == (2, "")
+    assert f"`--dir` must hold nothing of another job, got {left}" in err
+    assert not (folder / "job.json").exists()
+
+
 def test_changed_input_is_refused(run, tmp_path, folder):
     edges = tmp_path / "edges.csv"
     edges.write_text("0,1\n1,2\n")

@@ -33,6 +33,8 @@ from quincunx._verbs import Verb, named, read_as
 STOPPED = 75
 #: Parameters of verbs that a job gives itself, or that make no job: what `--estimate` asks for takes moments.
 _OWN = ("checkpoint", "out", "json", "estimate")
+#: What a job keeps in its folder besides `job.json`.
+_KEPT = ("state.ckpt", "log.jsonl", "result.json", "model.npz")
 #: A step is logged when a hundredth of the job is done, but not more often than each second, and each minute.
 _SHARE, _SOONEST, _LATEST = 0.01, 1.0, 60.0
 #: Seconds that `stop` waits for a process to save, and a command at the end may take.
@@ -132,6 +134,8 @@ def run(
                 raise ValueError(
                     f"`dir` must not hold a job yet: `quincunx job resume {dir}` goes on with the one there"
                 )
+            if left := [name for name in _KEPT if os.path.lexists(job.path(name))]:
+                raise ValueError(f"`dir` must hold nothing of another job, got {', '.join(left)}: remove it first")
             facts = {
                 "format": FORMAT,
                 "command": list(verb.words),
