@@ -437,6 +437,7 @@ def test_a_full_disk_loses_no_line_that_matters(run, folder, monkeypatch):
     status, out, err = run("job", "start", *SMALL, "--dir", folder.parent / "other")
     assert (status, out) == (2, "")
     assert "No space left" in err
+    assert "660647962955" in err  # nothing else has it
 
 
 # Verification.

@@ -208,7 +208,11 @@ class _Run:
             "starts": len(runs),
             **spent_in(runs),
         }
-        self._job.write("result.json", facts)
+        try:
+            self._job.write("result.json", facts)
+        except OSError:  # its state is gone, so that nothing else has it
+            print(f"quincunx: result.json could not be written; it holds\n{json.dumps(facts)}", file=sys.stderr)
+            raise
         return facts
 
     def _hear(self, done: int, total: int) -> None:
