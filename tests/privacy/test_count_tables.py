@@ -141,6 +141,37 @@ def test_a_column_that_is_called_an_identifier_is_refused(name):
 LONG = "sender,receiver,messages\n1,3,2\n1,4,1\n2,1,9\n3,1,1\n4,2,5\n"
 
 
+def test_words_with_an_underscore_are_names():
+    """Python reads 3_12 as 312."""
+    table = read("well,a,b\n1_1,3,4\n1_2,5,6\n")
+    assert [axis.labels for axis in table.axes] == [("1_1", "1_2"), ("a", "b")]
+    assert table.values.tolist() == [[3, 4], [5, 6]]
+    assert read("2019_1,2019_2\n3,4\n").values.tolist() == [[3, 4]]
+    with pytest.raises(ValueError, match="line 2: counts must be whole numbers of at least 0, got '1_0'"):
+        read("a,b\n3,1_0\n")
+
+
+def test_years_behind_the_name_of_an_index_are_refused_until_it_is_said_what_they_are():
+    text = "name,2019,2020\nbob,3,4\n"
+    with pytest.raises(ValueError, match=r"first line looks like labels \(2019, 2020\)"):
+        read(text)
+    assert read(text, header=True).values.tolist() == [[3, 4]]
+    assert read(text, header=False).axes[0].labels == ("name", "bob")
+
+
+def test_counts_beyond_doubles_are_read_whole_or_refused(tmp_path):
+    assert read("9007199254740993.0,1e3\n").values.tolist() == [[2**53 + 1, 1000]]
+    for count in ("9007199254740993.5", "3.00000000000000000001", "1e-99999", "4/2"):
+        with pytest.raises(ValueError, match="whole numbers of at least 0"):
+            read(f"1,2\n3,{count}\n")
+    file = tmp_path / "counts.json"
+    file.write_text("[[9007199254740993, 1.0]]")
+    with pytest.raises(ValueError, match=r"counts from 2\*\*53 on must be written without a decimal point"):
+        read_table(file)
+    file.write_text("[[9007199254740993, 1]]")
+    assert read_table(file).values.tolist() == [[2**53 + 1, 1]]
+
+
 def test_a_long_table_is_refused_until_it_is_said_to_be_one():
     with pytest.raises(ValueError, match=r"looks like a long table, .* say `--long`, or `--no-long`"):
         read(LONG)

@@ -194,7 +194,9 @@ def _of_json(content: str, name: str) -> Table:
             raise ValueError(f"{name}: a JSON object must hold `data`, and may hold `index` and `columns`")
         labels, found = [found.get("index"), found.get("columns")], found["data"]
     try:
-        values = _check.counts(np.array(found), name)
+        values = _check.counts(array := np.array(found), name)
+        if array.dtype.kind == "f" and values.max(initial=0) >= 2**53:  # whole numbers among them were rounded
+            raise ValueError("counts from 2**53 on must be written without a decimal point")
     except (TypeError, ValueError) as reason:
         raise ValueError(f"{name}: {str(reason).removeprefix(f'`{name}` ')}") from reason
     found_axes = tuple(_tables.Axis(None, None if part is None else tuple(part)) for part in labels)

@@ -10,6 +10,7 @@ refused until it is said which it is. Numbers look like labels if they are
 A long table has a line for each cell: the labels of its row, its column (and more axes), and the count, last.
 """
 
+import contextlib
 import math
 import os
 import re
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _csv, _tables
+from quincunx import _check, _csv, _tables
 from quincunx._csv import Row
 from quincunx._tables import Axes, Axis
 from quincunx._types import DataFrame
@@ -152,7 +153,7 @@ def _is_number(field: str) -> bool:
         float(field)
     except ValueError:
         return False
-    return True
+    return "_" not in field  # 3_12 is a name; Python takes it for 312
 
 
 def looks_like_labels(fields: Sequence[str]) -> bool:
@@ -185,7 +186,7 @@ def _header(lines: list[Row], name: str, header: bool | None) -> list[str] | Non
             header = len(lines) > 1
         elif not numeric[0] and all(numeric[1:]):
             header = all(map(_is_number, others)) if others else False
-            if not header and len(first) > 1 and looks_like_labels(first[1:]):
+            if not header and len(first) > 1 and (_is_key(first[0]) or looks_like_labels(first[1:])):
                 raise _unclear(name, "first line", first[1:], "header")
         elif all(numeric) and len(lines) > 1 and (looks_like_labels(first) or looks_like_labels(first[1:])):
             raise _unclear(name, "first line", first, "header")
@@ -209,10 +210,13 @@ def _has_index(rows: list[Row], names: list[str] | None, name: str, index: bool 
         return True
     if not any(map(_is_number, first)) and all(first):
         return True
-    called = names is not None and (names[0].lower() in _KEYS or names[0].lower().endswith("id"))
-    if called or looks_like_labels(first):
+    if (names is not None and _is_key(names[0])) or looks_like_labels(first):
         raise _unclear(name, "first column", first if names is None else [names[0], *first], "index")
     return False
+
+
+def _is_key(name: str) -> bool:
+    return name.lower() in _KEYS or name.lower().endswith("id")
 
 
 def _refuse_long(rows: list[Row], names: list[str] | None, name: str) -> None:
@@ -273,8 +277,10 @@ def _wide(rows: list[Row], names: list[str] | None, name: str, indexed: bool) ->
 
 def _counts(fields: Sequence[str], place: str) -> list[int]:
     try:
-        row = [int(field) for field in fields]
+        row = [int(field) for field in fields if "_" not in field]
     except ValueError:
+        row = []
+    if len(row) < len(fields):
         row = [_count(field, place) for field in fields]
     if row and (min(row) < 0 or max(row) >= 2**63):
         wrong = next(value for value in row if not 0 <= value < 2**63)
@@ -283,13 +289,11 @@ def _counts(fields: Sequence[str], place: str) -> list[int]:
 
 
 def _count(field: str, place: str) -> int:
-    try:
-        value = float(field)
-    except ValueError:
-        value = float("nan")
-    if not value.is_integer():
-        raise ValueError(f"{place}: counts must be whole numbers of at least 0, got {field!r}")
-    return int(value)
+    if _is_number(field):
+        with contextlib.suppress(ValueError):
+            if (value := _check.rational(field, "count")).denominator == 1:
+                return int(value)
+    raise ValueError(f"{place}: counts must be whole numbers of at least 0, got {field!r}")
 
 
 def _labels(fields: Sequence[str]) -> Labels:
