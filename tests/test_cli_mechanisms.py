@@ -79,6 +79,7 @@ def test_categories_are_released_by_declared_labels(run, tmp_path):
     [
         (["laplace", "--epsilon", 1], "`--bounds` must be given for laplace"),
         (["laplace", "--epsilon", 1, "--bounds", 0, 1, "--radius", 1], "`--radius` must be left out for laplace"),
+        (["laplace", "--epsilon", 1, "--bounds", 0, 1, "--delta", 0.1], "`--delta` must be left out for laplace"),
         (["geometric", "--epsilon", 1], "`--bounds` or `--n` must be given for geometric"),
         (["geometric", "--epsilon", 1, "--bounds", 0.5, 1], "`--bounds` must be a whole number"),
         (["unary-encoding", "--epsilon", 1], "`--categories` must be given for unary-encoding"),
@@ -104,6 +105,34 @@ def test_an_accuracy_is_that_of_the_law(run, tmp_path):
     assert 2 * decay ** (found["accuracy"] + 1) / (1 + decay) <= 0.1 < 2 * decay ** found["accuracy"] / (1 + decay)
     assert "did you mean 'laplace'" in run("accuracy", "laplac", "--epsilon", 1)[2]
     assert run("accuracy", tmp_path / "no.npz")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["ldp", "mean", "--epsilon", 1], "`--epsilon` must be left out for a release"),
+        (["ldp", "mean", "--bounds", 0, 1], "`--bounds` must be left out for a release"),
+        (["ldp", "mean", "--delta", 0.1], "`--delta` must be left out for mean"),
+        (["ldp", "regression", "--delta", 0.1], "`--delta` must be left out without `--epsilon`"),
+        (["ldp", "mean", "--task", "logistic"], "`--task` must be left out for mean"),
+        (["ldp", "mean", "--categories", 3], "`--categories` must be left out for mean"),
+        (["accuracy", "--epsilon", 1], "`--epsilon` must be left out for a release"),
+        (["accuracy", "--delta", 0.1], "`--delta` must be left out for a release"),
+    ],
+)
+def test_what_a_release_says_itself_is_not_said_again(run, tmp_path, arguments, says):
+    LaplaceMechanism(1.0, 0, 10).release([1.0, 2.0]).save(tmp_path / "r.npz")
+    place = 2 if arguments[0] == "ldp" else 1
+    status, out, err = run(*arguments[:place], tmp_path / "r.npz", *arguments[place:])
+    assert (status, out) == (2, "")
+    assert says in err
+
+
+def test_the_number_of_categories_is_not_taken_from_those_that_are_there(run, tmp_path):
+    (tmp_path / "codes.csv").write_text("0\n1\n1\n0\n")
+    status, out, err = run("ldp", "histogram", tmp_path / "codes.csv", "--epsilon", 1)
+    assert (status, out) == (2, "")
+    assert "`--categories` must be given" in err
 
 
 def test_an_audit_rejects_too_little_noise_and_no_more(run, tmp_path):

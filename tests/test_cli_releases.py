@@ -147,7 +147,7 @@ def test_packed_files_are_read_by_every_verb(run, tmp_path):
     bad = packed("bad.csv.gz", "0.8,0.3\n")
     assert f"{bad}, line 1" in run("leakage", bad)[2]
     users = packed("users.csv.gz", "0\n1\n1\n0\n")
-    assert run("ldp", "histogram", users, "--epsilon", 1, "--draws", 50, "--seed", 1)[0] == 0
+    assert run("ldp", "histogram", users, "--categories", 2, "--epsilon", 1, "--draws", 50, "--seed", 1)[0] == 0
     (tmp_path / "torn.csv.gz").write_bytes(users.read_bytes()[:-6])
     for verb in (["leakage"], [*COUNT, "--edges"], ["ldp", "mean"]):
         status, out, _ = run(*verb, tmp_path / "torn.csv.gz")
@@ -178,7 +178,7 @@ def test_standard_input_is_a_dash_for_every_verb(run, monkeypatch):
     pipe("0.8,0.3\n")
     assert "standard input, line 1" in run("leakage", "-")[2]
     pipe("0\n1\n1\n0\n")
-    assert run("ldp", "histogram", "-", "--epsilon", 1, "--draws", 50, "--seed", 1)[0] == 0
+    assert run("ldp", "histogram", "-", "--categories", 2, "--epsilon", 1, "--draws", 50, "--seed", 1)[0] == 0
     pipe("A,B\n0,1\n1,1\n")
     assert run("bayesnet", "fit", "-", "--edges", "A:B", "--epsilon", 1)[1].startswith('{"mechanism"')
 

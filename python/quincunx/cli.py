@@ -489,7 +489,15 @@ VERBS: dict[str, Verb] = {
     "audit": Verb("privacy._command:audit_command", "put a claim of privacy to the test"),
     "convert": Verb("privacy._command:convert_command", "write a release in another format", **_FILES),
     "ldp": Verb(
-        "ldp._command:ldp_command", "infer a posterior from locally private releases", takes={"source": source_of}
+        "ldp._command:ldp_command",
+        "infer a posterior from locally private releases",
+        takes={"source": source_of},
+        idle=(
+            ("what", ("histogram",), ("bounds", "delta", "task")),
+            ("what", ("mean",), ("categories", "delta", "task")),
+            ("what", ("regression",), ("categories",)),
+            ("epsilon", False, ("delta",)),
+        ),
     ),
     "budget open": Verb("privacy._command:budget_open", "make a ledger, or check that one has these limits"),
     "budget spend": Verb("privacy._command:budget_spend", "count a release before it is made, or refuse it"),

@@ -565,7 +565,7 @@ def test_the_command_line_reads_files_in_pieces(what, tmp_path, monkeypatch):
         "mean": (["mean", "--bounds", "-5", "5"], EVERY["normal numbers"][1][0]),
         "rows": (["histogram"], EVERY["rows of bits"][1][0]),
         "labels": (["histogram", "--categories", "tea|coffee|mate"], EVERY["labels"][1][0]),
-        "categories": (["histogram"], EVERY["generalized response"][1][0]),
+        "categories": (["histogram", "--categories", "4"], EVERY["generalized response"][1][0]),
         "regression": (["regression", "--bounds", "2", "2"], EVERY["moments"][1][0]),
     }
     (verb, *more), table = tables[what]

@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Literal
 
-import numpy as np
-
 from quincunx import _check, _csv
 from quincunx._npz import GZIP, unpacked
 from quincunx._progress import Progress
@@ -23,7 +21,7 @@ from quincunx.privacy import (
     UnaryEncoding,
     sensitivity,
 )
-from quincunx.privacy._command import declared_categories
+from quincunx.privacy._command import declared_categories, refuse
 from quincunx.privacy._mechanism import Mechanism
 
 #: Lines that are read at a time; fits to more go by the summary. As many as `_groups.MANY`, from which on a fit works
@@ -64,7 +62,7 @@ def ldp_command(
     task : {"linear", "logistic"}
         Which regression.
     categories : str, optional
-        Of a histogram: a number, 'tea|coffee', or a CSV file of labels.
+        Of a histogram: a number, 'tea|coffee', or a CSV file of labels. Must be given for a category on each line.
     n_draws : int
         Draws of each chain.
     random_state : int, optional
@@ -98,11 +96,11 @@ def ldp_command(
         _check.one_of(task, "task", ("linear", "logistic"))
         cls: Any = LinearRegression if task == "linear" else LogisticRegression
         model = cls(kind="statistics", **parameters)
-    if not isinstance(released, Release):
+    if isinstance(released, Release):
+        refuse("a release, which says by what it was made", epsilon=epsilon, bounds=bounds)
+    else:
         if epsilon is None:
             raise ValueError("`epsilon` must be given for a file that is not a release")
-        if what == "histogram" and declared is None and released.shape[1] == 1:  # all say how many there are
-            released, later = np.concatenate([released, *later]), iter(())
         mechanism = _mechanism(what, released, epsilon, delta, bounds, task, declared)
     if what != "regression":
         released, later = _flat(released, what), (_flat(some, what) for some in later)
@@ -160,7 +158,9 @@ def _mechanism(
     if what == "histogram":
         if values.shape[1] > 1:
             return UnaryEncoding(epsilon, values.shape[1] if declared is None else declared)
-        return GeneralizedRandomizedResponse(epsilon, declared or max(2, int(values.max(initial=0)) + 1))
+        if declared is None:
+            raise ValueError("`categories` must be given for a category on each line: those that are may not be all")
+        return GeneralizedRandomizedResponse(epsilon, declared)
     if bounds is None:
         raise ValueError(f'`bounds` must be given for "{what}" from a file that is not a release')
     if what == "mean":

@@ -69,7 +69,7 @@ def mechanism_of(
     name: str,
     *,
     epsilon: float | None,
-    delta: float = 1e-6,
+    delta: float | None = None,
     bounds: tuple[float, float] | None = None,
     n: int | None = None,
     radius: float | None = None,
@@ -84,8 +84,8 @@ def mechanism_of(
         One of `Name`.
     epsilon : float
         The privacy loss of a record, or with N of a change of at most N.
-    delta : float
-        Of the Gaussian mechanisms.
+    delta : float, optional
+        Of the Gaussian mechanisms (default 1e-6).
     bounds : tuple of float, optional
         Of each number, of geometric, discrete-gaussian, laplace or gaussian; what lies outside is clipped.
     n : int, optional
@@ -100,7 +100,7 @@ def mechanism_of(
     _check.one_of(name, "mechanism", get_args(Name))
     if epsilon is None:
         raise ValueError("`epsilon` must be given")
-    given = {"bounds": bounds, "n": n, "radius": radius, "categories": categories}
+    given = {"delta": delta, "bounds": bounds, "n": n, "radius": radius, "categories": categories}
     taken = {
         "geometric": ["bounds", "n"],
         "discrete-gaussian": ["bounds", "n"],
@@ -108,9 +108,9 @@ def mechanism_of(
         "gaussian": ["radius", "bounds"],
     }
     takes = taken.get(name, ["categories"])
-    for option, value in given.items():
-        if value is not None and option not in takes:
-            raise ValueError(f"`{option}` must be left out for {name}")
+    may = [*takes, "delta"] if name.endswith("gaussian") else takes
+    refuse(name, **{option: value for option, value in given.items() if option not in may})
+    delta = 1e-6 if delta is None else delta
     if all(given[option] is None for option in takes):
         raise ValueError(f"{' or '.join(f'`{option}`' for option in takes)} must be given for {name}")
     if name == "laplace":
@@ -128,6 +128,13 @@ def mechanism_of(
     return _OF_CATEGORIES[name](epsilon, declared_categories(categories))
 
 
+def refuse(what: str, **options: object) -> None:
+    """Refuse options that have no effect."""
+    for option, value in options.items():
+        if value is not None:
+            raise ValueError(f"`{option}` must be left out for {what}")
+
+
 def declared_categories(categories: str) -> int | list[str]:
     """Return a number of categories, or labels, of a word or a CSV file."""
     if os.path.isfile(categories):
@@ -143,7 +150,7 @@ def release_command(
     source: str | os.PathLike[str] | BinaryIO = "-",
     *,
     epsilon: float,
-    delta: float = 1e-6,
+    delta: float | None = None,
     bounds: tuple[float, float] | None = None,
     n: int | None = None,
     radius: float | None = None,
@@ -208,7 +215,7 @@ def accuracy_command(
     *,
     confidence: float = 0.95,
     epsilon: float | None = None,
-    delta: float = 1e-6,
+    delta: float | None = None,
     bounds: tuple[float, float] | None = None,
     n: int | None = None,
     radius: float | None = None,
@@ -235,6 +242,7 @@ def accuracy_command(
     if what in _NOISE:
         mechanism = mechanism_of(what, epsilon=epsilon, delta=delta, bounds=bounds, n=n, radius=radius)
     elif os.path.isfile(what):
+        refuse("a release", epsilon=epsilon, delta=delta, bounds=bounds, n=n, radius=radius)
         mechanism = Release.load(what).noise
     else:
         _check.one_of(what, "what", _NOISE) if "." not in what else None
