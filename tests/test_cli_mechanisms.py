@@ -135,6 +135,30 @@ def test_the_number_of_categories_is_not_taken_from_those_that_are_there(run, tm
     assert "`--categories` must be given" in err
 
 
+@pytest.mark.parametrize("name", ["r.npz", "r.csv", "r.csv.gz", "r.json", "r.json.gz", "bom.csv"])
+def test_a_release_is_one_for_every_verb_however_it_is_written(run, tmp_path, name):
+    """A release that is taken for a table has lost its noise, and a first line of JSON was a table without records."""
+    LaplaceMechanism(1.0, 0, 10).release(np.arange(64.0)).save(tmp_path / name.replace("bom", "r"))
+    if name == "bom.csv":
+        (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + (tmp_path / "r.csv").read_bytes())
+    assert run("audit", tmp_path / name, tmp_path / name)[0] == 0
+    assert run("accuracy", tmp_path / name)[0] == 0
+    assert "`--epsilon` must be left out for a release" in run("ldp", "mean", tmp_path / name, "--epsilon", 1)[2]
+
+
+@pytest.mark.parametrize("verb", [["release", "laplace"], ["ldp", "mean"]])
+def test_a_table_of_numbers_has_records_and_is_text(run, tmp_path, verb):
+    how = ["--epsilon", 1, "--bounds", 0, 5]
+    (tmp_path / "age.csv").write_text("age\n")
+    status, out, err = run(*verb, tmp_path / "age.csv", *how)
+    assert (status, out) == (2, "")
+    assert "`source` must hold at least one record" in err
+    (tmp_path / "wide.csv").write_text("age\n1\n", encoding="utf-16")
+    assert f"{tmp_path / 'wide.csv'}" in run(*verb, tmp_path / "wide.csv", *how)[2]
+    (tmp_path / "age.csv").write_text("2019_1\n1\n2\n")
+    assert run(*verb, tmp_path / "age.csv", *how)[0] == 0
+
+
 def test_an_audit_rejects_too_little_noise_and_no_more(run, tmp_path):
     noise = np.random.default_rng(1)
     for name, scale in (("good", 1.0), ("bad", 0.3)):

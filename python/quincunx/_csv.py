@@ -69,13 +69,13 @@ def tables(lines: Iterable[str], labels: Iterable[str] = (), piece: int | None =
     lines, labels = iter(lines), list(labels)
     head = list(itertools.islice(lines, piece))
     first = next(rows(head, "source"), Row(0, []))
-    if not first.fields:
-        raise ValueError("`source` must hold at least one record, got an empty table")
-    numbers = any(map(_is_number, first.fields)) and first.fields[0] != ""  # pandas writes no name for an index
+    numbers = any(map(is_number, first.fields)) and first.fields[0] != ""  # pandas writes no name for an index
     bare = numbers or (len(first.fields) == 1 and first.fields[0] in labels)
     names = [] if bare else first.fields
     head = head[first.number :] if names else head
     second = next(rows(head, "source"), Row(0, [])).fields
+    if not second:
+        raise ValueError("`source` must hold at least one record, got an empty table")
     columns: Sequence[int] | None = None
     if set(names) & set(labels):  # bits, each under its label
         if missing := [label for label in labels if label not in names]:
@@ -106,9 +106,10 @@ def tables(lines: Iterable[str], labels: Iterable[str] = (), piece: int | None =
         yield np.char.strip(found) if words else found
 
 
-def _is_number(word: str) -> bool:
+def is_number(word: str) -> bool:
+    """Say whether a word is a number; 3_12, which Python takes for 312, is a name."""
     try:
         float(word)
     except ValueError:
         return False
-    return True
+    return "_" not in word

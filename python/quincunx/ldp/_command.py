@@ -22,6 +22,8 @@ from quincunx.privacy import (
     sensitivity,
 )
 from quincunx.privacy._command import declared_categories, refuse
+from quincunx.privacy._files import decoded
+from quincunx.privacy._formats import is_release
 from quincunx.privacy._mechanism import Mechanism
 
 #: Lines that are read at a time; fits to more go by the summary. As many as `_groups.MANY`, from which on a fit works
@@ -122,7 +124,7 @@ def _read(source: Any, declared: object) -> tuple[Any, Iterator[Any]]:
     in_pieces = isinstance(source, (str, os.PathLike)) and os.path.isfile(source)
     if isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as file:
-            content = file.read(2 if in_pieces else -1)
+            content = file.read(64 if in_pieces else -1)
     else:
         content = source.read()
     if content.startswith(GZIP):
@@ -130,18 +132,21 @@ def _read(source: Any, declared: object) -> tuple[Any, Iterator[Any]]:
             with open(source, "rb") as file:
                 content = file.read()
         content, in_pieces = unpacked(content, getattr(source, "name", source)), False
-    if content[:2] in (b"PK", b"# ") or content[:1] == b"{":
+    if is_release(content):
         if not isinstance(source, (str, os.PathLike)):
             source.seek(0)
         return Release.load(source), iter(())
-    lines = _lines(source) if in_pieces else iter(content.decode("utf-8-sig").splitlines())
+    lines = _lines(source) if in_pieces else iter(decoded(content, str(getattr(source, "name", source))).splitlines())
     found = _csv.tables(lines, declared if isinstance(declared, list) else [], PIECE)
     return next(found), found
 
 
 def _lines(source: str | os.PathLike[str]) -> Iterator[str]:
     with open(source, encoding="utf-8-sig") as file:
-        yield from file
+        try:
+            yield from file
+        except UnicodeDecodeError as reason:
+            raise ValueError(f"{source}: not text in UTF-8 ({reason.reason})") from None
 
 
 def _flat(released: Any, what: str) -> Any:

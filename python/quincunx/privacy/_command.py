@@ -3,7 +3,7 @@
 import json as json_module
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Annotated, Any, BinaryIO, Literal, TypeAlias, Unpack, get_args
 
 import numpy as np
@@ -17,7 +17,8 @@ from quincunx._types import Array
 from quincunx.privacy._audit import audit
 from quincunx.privacy._budget import Budget
 from quincunx.privacy._discrete_gaussian import DiscreteGaussianMechanism
-from quincunx.privacy._files import Reading, privatize_file, read_table
+from quincunx.privacy._files import Reading, decoded, privatize_file, read_table
+from quincunx.privacy._formats import is_release
 from quincunx.privacy._gaussian import GaussianMechanism
 from quincunx.privacy._geometric import GeometricMechanism
 from quincunx.privacy._guarantee import PrivacyGuarantee
@@ -180,7 +181,7 @@ def release_command(
     protects one record replaced by any other
     """
     labels = declared_categories(categories) if categories is not None else []
-    table = _table(source, labels if isinstance(labels, list) else [])
+    table = _csv.table(decoded(*_content(source)), labels if isinstance(labels, list) else [])
     values = table[:, 0] if table.shape[1] == 1 else table
     if mechanism not in ("laplace", "gaussian") and values.dtype.kind == "f":
         values = _check.counts(values, "source", minimum=None)
@@ -200,14 +201,13 @@ def _written(
     return f"{release.guarantee}\nprotects {release.protects}"
 
 
-def _table(source: str | os.PathLike[str] | BinaryIO, labels: Iterable[str]) -> Array:
-    """Return the columns of a CSV file, packed or not."""
+def _content(source: str | os.PathLike[str] | BinaryIO) -> tuple[bytes, str]:
+    """Return what a file holds, unpacked, and its name."""
+    name = str(getattr(source, "name", source))
     if isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as file:
-            content = file.read()
-    else:
-        content = source.read()
-    return _csv.table(unpacked(content, getattr(source, "name", source)).decode("utf-8-sig"), labels)
+            return unpacked(file.read(), name), name
+    return unpacked(source.read(), name), name
 
 
 def accuracy_command(
@@ -294,9 +294,8 @@ def audit_command(
     """
     outputs = []
     for source in (x, y):
-        with open(source, "rb") as file:
-            start = file.read(2)
-        outputs.append(np.asarray(Release.load(source)) if start in (b"PK", b"# ", b'{"') else _table(source, []))
+        content, name = _content(source)
+        outputs.append(np.asarray(Release.load(source)) if is_release(content) else _csv.table(decoded(content, name)))
     if len(outputs[0]) != len(outputs[1]):
         raise ValueError(f"`y` must hold as many outputs as `x`, got {len(outputs[1])} and {len(outputs[0])}")
     shuffled = generator(random_state, "random_state")

@@ -156,7 +156,7 @@ def _table(
         content = unpacked(content, name)
         if content.startswith((NPY, ZIP)):
             return _of_arrays(content, name)
-        content = _decoded(content, name)
+        content = decoded(content, name)
     if content.lstrip()[:1] in ("[", "{"):
         return _of_json(content, name)
     return parse(content, name, delimiter=delimiter, header=header, index=index, long=long, square=square)
@@ -208,7 +208,8 @@ def _of_json(content: str, name: str) -> Table:
     return Table(values, ())
 
 
-def _decoded(content: bytes, name: str) -> str:
+def decoded(content: bytes, name: str) -> str:
+    """Return the text of a file, or raise with the number of the line where it is none."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as reason:

@@ -8,6 +8,7 @@ CSV and JSON may be compressed by gzip. A reader recognizes them by their first 
 header has a ``checksum`` of all that is there, which shows accidents, not forgery; files of format 1 have none.
 """
 
+import codecs
 import csv
 import gzip
 import hashlib
@@ -69,6 +70,11 @@ def read(source: "str | os.PathLike[str] | BinaryIO", name: object) -> Content:
     if (stated is not None or header["format"] > 1) and stated != _checksum((header, values, mask)):
         raise ValueError("its content is not that of its checksum: it was changed since it was written")
     return header, values, mask
+
+
+def is_release(start: bytes) -> bool:
+    """Say whether what begins so, unpacked, is to be read as a release; a table of numbers is not."""
+    return start.removeprefix(codecs.BOM_UTF8).lstrip().startswith((ZIP, b"# ", b"{"))
 
 
 def look(source: "str | os.PathLike[str]") -> tuple[Facts, tuple[int, ...], int]:

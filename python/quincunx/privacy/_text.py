@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _csv, _tables
-from quincunx._csv import Row
+from quincunx._csv import Row, is_number
 from quincunx._tables import Axes, Axis
 from quincunx._types import DataFrame
 
@@ -148,14 +148,6 @@ def _same_length(rows: Sequence[Row], name: str) -> None:
 # What is a label.
 
 
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return "_" not in field  # 3_12 is a name; Python takes it for 312
-
-
 def looks_like_labels(fields: Sequence[str]) -> bool:
     """Say whether whole numbers look like labels rather than counts."""
     try:
@@ -180,12 +172,12 @@ def _header(lines: list[Row], name: str, header: bool | None) -> list[str] | Non
     if header is None:
         if len(first) == 1 and re.fullmatch(r"[\d\s|:]+", first[0]):  # counts with another mark between them
             return None
-        numeric = [_is_number(field) for field in first]
+        numeric = [is_number(field) for field in first]
         others = [line.fields[0] for line in lines[1:]]
         if not any(numeric) or not first[0]:
             header = len(lines) > 1
         elif not numeric[0] and all(numeric[1:]):
-            header = all(map(_is_number, others)) if others else False
+            header = all(map(is_number, others)) if others else False
             if not header and len(first) > 1 and (_is_key(first[0]) or looks_like_labels(first[1:])):
                 raise _unclear(name, "first line", first[1:], "header")
         elif all(numeric) and len(lines) > 1 and (looks_like_labels(first) or looks_like_labels(first[1:])):
@@ -208,7 +200,7 @@ def _has_index(rows: list[Row], names: list[str] | None, name: str, index: bool 
         return False
     if names is not None and not names[0]:
         return True
-    if not any(map(_is_number, first)) and all(first):
+    if not any(map(is_number, first)) and all(first):
         return True
     if (names is not None and _is_key(names[0])) or looks_like_labels(first):
         raise _unclear(name, "first column", first if names is None else [names[0], *first], "index")
@@ -225,7 +217,7 @@ def _refuse_long(rows: list[Row], names: list[str] | None, name: str) -> None:
     if not 3 <= width <= 4 or (names is not None and len(names) != width):
         return
     keys = [tuple(row.fields[:-1]) for row in rows]
-    words = [not any(_is_number(key[place]) for key in keys) for place in range(width - 1)]
+    words = [not any(is_number(key[place]) for key in keys) for place in range(width - 1)]
     whole = not any(words) and all(field.isdecimal() for key in keys for field in key)
     if names is not None and not names[0] and width == 3:  # an index in front of two columns
         return
@@ -289,7 +281,7 @@ def _counts(fields: Sequence[str], place: str) -> list[int]:
 
 
 def _count(field: str, place: str) -> int:
-    if _is_number(field):
+    if is_number(field):
         with contextlib.suppress(ValueError):
             if (value := _check.rational(field, "count")).denominator == 1:
                 return int(value)
@@ -305,7 +297,7 @@ def _labels(fields: Sequence[str]) -> Labels:
 def _long(lines: list[Row], name: str, header: bool | None, square: bool) -> Table:
     first = lines[0].fields
     if header is None:
-        header = not _is_number(first[-1])
+        header = not is_number(first[-1])
     names, rows = (first, lines[1:]) if header else (None, lines)
     if not rows:
         raise ValueError(f"{name}: there are no counts in it")
