@@ -56,6 +56,7 @@ def test_a_network_goes_to_a_file_and_edges_come_from_one(records, tmp_path, cap
         (["--edges", "A:B", "--epsilon", "1", "--categories", "2", "A=1|x"], "line 2: 'A' must be one of 1|x, got '0'"),
         (["--edges", "A:B", "--epsilon", "1", "--categories", "2", "A=x"], "at least two categories"),
         (["--edges", "A:B", "--epsilon", "1", "--categories", "2", "A=x|x"], "'x' twice"),
+        (["--edges", "A:B", "--epsilon", "1", "--categories", "\u00b2"], "`--categories` must be a number"),
         (["--edges", "A:B", "--epsilon", "1", "--categories", "many"], "--categories"),
         (["--edges", "A:B", "--epsilon", "1", "--categories", "1"], "between 2"),
         (["--edges", "A:B", "--epsilon", "1", "--mechanism", "none"], "mechanism"),

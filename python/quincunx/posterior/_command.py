@@ -142,7 +142,7 @@ def _declared(words: Sequence[str], names: list[str]) -> Facts:
     """Return what each column may hold."""
     others, found = None, {}
     for word in words:
-        if word.strip().isdigit():
+        if word.strip().isdecimal():
             others = int(word)
         elif os.path.isfile(word):
             for row in _csv.rows(word, word):
