@@ -140,6 +140,12 @@ def factorize_command(
     table = re.search(r"\.(csv|json)(\.gz)?$", named)
     if table is not None and table[1] == "csv" and (model in ("tensor", "tucker") or np.ndim(release.values) > 2):
         raise ValueError(f"`out` must be a .json or .npz file for a tensor, got {out}")
+    if isinstance(out, (str, os.PathLike)) and (
+        os.path.isdir(out) or not os.access(os.path.dirname(os.path.abspath(out)), os.W_OK)
+    ):
+        raise ValueError(
+            f"`out` must be a file in a folder that can be written, got {os.fspath(out)}"
+        )  # before the fit
     try:
         with dask_client(dask) as client:
             estimator.fit(release, client=client, checkpoint=checkpoint, checkpoint_interval=checkpoint_interval)
