@@ -316,6 +316,8 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(run, tmp_path):
         (["table", "square", "--max", "2", "--compare", "thesis"], "`--compare` must be None"),
         (["table", "4-8-8", "--compare", "paper"], "--compare"),
         (["info", "everything"], "everything"),
+        ([*COUNT, "square", "4x4", "--checkpoint-interval", "1"], "must be left out without `--checkpoint`"),
+        (["factorize", "x.npz", "--checkpoint-interval", "1"], "must be left out without `--checkpoint`"),
         (["entropy", "square", "--width", "7"], "`--width` must be even"),
         (["entropy", "cubic"], "must be one of"),
         ([*COUNT, "square", "4x4", "--polynomial", "--estimate"], "`--polynomial` must be left out with `--estimate`"),

@@ -27,6 +27,11 @@ def test_random_objects_are_uniform_and_of_the_graph(run, tmp_path):
     assert run("random", "perfect-matching", "--edges", tmp_path / "path")[1] == "a b\nc d\n"
     found = run("random", "independent-set", "--edges", tmp_path / "path", "--activity", "1000000", "--draws", 2)[1]
     assert [len(one.split()) for one in found.split("\n\n")] == [2, 2]
+    (tmp_path / "names").write_text('"New York",Boston\nBoston,"A;""B"\n"{c}",Boston\n')
+    out = run("random", "spanning-tree", "--edges", tmp_path / "names")[1]
+    assert out == '"New York" Boston\nBoston "A;""B"\n"{c}" Boston\n'
+    (tmp_path / "tree").write_text(out)
+    assert run("random", "spanning-tree", "--edges", tmp_path / "tree")[1] == out
     status, _, err = run("random", "spanning-tree", "square", "2x2", "--activity", "2")
     assert status == 2
     assert "`--activity` must be left out for spanning-tree" in err

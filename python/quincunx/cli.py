@@ -11,6 +11,7 @@ import argparse
 import json as json_module
 import os
 import platform
+import re
 import sys
 import time
 import warnings
@@ -193,8 +194,14 @@ def _random(
         found.append([list(part) if isinstance(part, tuple) else part for part in drawn])
     if json:
         return json_module.dumps(found)
-    lines = ([" ".join(map(str, part)) if isinstance(part, list) else str(part) for part in one] for one in found)
+    lines = ([" ".join(map(_quoted, part)) if isinstance(part, list) else str(part) for part in one] for one in found)
     return "\n\n".join("\n".join(one) for one in lines)
+
+
+def _quoted(label: object) -> str:
+    """Return a label so that it is read as one where labels are separated by blanks."""
+    text = str(label)
+    return text if re.fullmatch(r"[^\s,;\"{}]+", text) else '"{}"'.format(text.replace('"', '""'))
 
 
 def _table(
@@ -441,13 +448,14 @@ GROUPS = {
 }
 _LIKE = ("lattices:named", "graphs:read_edges", "counting:count_independent_sets")
 _TABLES = ("size", "boundary", "compare", "grid", "threads", "memory_limit")
+_PAUSE: Idle = ("checkpoint", False, ("checkpoint_interval",))
 _FILES: Facts = {"takes": {"source": source_of, "out": output_of}}
 
 
 def _on(function: Function, *idle: Idle, exclusive: Sequence[str] = ()) -> Verb:
     """Return a verb on a lattice or a graph."""
     lattices, files = ("boundary", "twist", "multigraph"), ("delimiter", "header")
-    idle = ("edges", True, lattices), ("edges", False, files), *idle
+    idle = ("edges", True, lattices), ("edges", False, files), _PAUSE, *idle
     return Verb(function, takes={"on": graph_of}, like=_LIKE, exclusive=exclusive, idle=idle)
 
 
@@ -506,6 +514,7 @@ VERBS: dict[str, Verb] = {
         "factorization._command:factorize_command",
         "fit a Poisson factorization to released counts",
         like=("factorization:PoissonFactorization",),
+        idle=(_PAUSE,),
         **_FILES,
     ),
     "bayesnet fit": Verb(
@@ -522,7 +531,7 @@ VERBS: dict[str, Verb] = {
         "entropy._command:entropy_command",
         "bound the entropy of independent sets, or another model, per vertex, in nats, and its exponential: both ends",
         like=("entropy:entropy_bounds",),
-        idle=(("estimate", True, ("width", "bond_dimension", "checkpoint", "checkpoint_interval")),),
+        idle=(("estimate", True, ("width", "bond_dimension", "checkpoint", "checkpoint_interval")), _PAUSE),
     ),
     "info": Verb(_info),
     "completion": Verb(_completion),

@@ -159,6 +159,17 @@ def test_years_behind_the_name_of_an_index_are_refused_until_it_is_said_what_the
     assert read(text, header=False).axes[0].labels == ("name", "bob")
 
 
+@pytest.mark.parametrize("name", ["counts.json", "counts.npy", "counts.parquet"])
+@pytest.mark.parametrize("how", [{"delimiter": ";"}, {"header": True}])
+def test_options_about_lines_are_refused_for_files_that_have_none(tmp_path, name, how):
+    (tmp_path / "counts.json").write_text("[[1, 2], [3, 4]]")
+    np.save(tmp_path / "counts.npy", [[1, 2], [3, 4]])
+    pd.DataFrame([[1, 2], [3, 4]], columns=["a", "b"]).to_parquet(tmp_path / "counts.parquet")
+    assert read_table(tmp_path / name).values.tolist() == [[1, 2], [3, 4]]
+    with pytest.raises(ValueError, match=f"`{next(iter(how))}` must be left out for "):
+        read_table(tmp_path / name, **how)
+
+
 def test_counts_beyond_doubles_are_read_whole_or_refused(tmp_path):
     assert read("9007199254740993.0,1e3\n").values.tolist() == [[2**53 + 1, 1000]]
     for count in ("9007199254740993.5", "3.00000000000000000001", "1e-99999", "4/2"):

@@ -136,6 +136,7 @@ def _table(
 ) -> Table:
     if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter) != 1):
         raise ValueError(f"`delimiter` must be one character, got {delimiter!r}")
+    said = {"delimiter": delimiter, "header": header, "index": index, "long": long, "square": square or None}
     if isinstance(source, (str, os.PathLike)):
         name = os.fspath(source)
         ending = os.path.splitext(name)[1].lower()
@@ -143,6 +144,7 @@ def _table(
             if zipfile.is_zipfile(name):  # what a sheet of xlsx is
                 with zipfile.ZipFile(name) as archive:
                     refuse_large(archive, name)
+            _refuse_idle(name, delimiter=delimiter, header=header)
             excel = ending.startswith(".xls")
             frame = require("pandas", "pandas").read_excel(name) if excel else read_arrow(name, ending)
             bare = type(frame.index).__name__ == "RangeIndex"
@@ -155,11 +157,20 @@ def _table(
     if isinstance(content, bytes):
         content = unpacked(content, name)
         if content.startswith((NPY, ZIP)):
+            _refuse_idle(name, **said)
             return _of_arrays(content, name)
         content = decoded(content, name)
     if content.lstrip()[:1] in ("[", "{"):
+        _refuse_idle(name, **said)
         return _of_json(content, name)
     return parse(content, name, delimiter=delimiter, header=header, index=index, long=long, square=square)
+
+
+def _refuse_idle(name: str, **options: object) -> None:
+    """Refuse options about the lines of a file that has none."""
+    for option, value in options.items():
+        if value is not None:
+            raise ValueError(f"`{option}` must be left out for {name}, which says itself what its counts are")
 
 
 def _of_arrays(content: bytes, name: str) -> Table:
@@ -191,7 +202,7 @@ def _of_json(content: str, name: str) -> Table:
     labels: list[Sequence[Hashable] | None] = [None, None]
     if isinstance(found, dict):
         if "data" not in found:
-            raise ValueError(f"{name}: a JSON object must hold `data`, and may hold `index` and `columns`")
+            raise ValueError(f"{name}: a JSON object must hold 'data', and may hold 'index' and 'columns'")
         labels, found = [found.get("index"), found.get("columns")], found["data"]
     try:
         values = _check.counts(array := np.array(found), name)
