@@ -509,6 +509,8 @@ def test_the_command_line_opens_spends_and_shows(path, capsys):
     assert capsys.readouterr().out.endswith("remaining  0.25\n")
     assert main(["budget", "spend", str(path), "--epsilon", "0.5", "--user", "ada"]) == 3
     assert "epsilon 1.25 of at most 1 at delta 1e-06: not released" in capsys.readouterr().err
+    assert main(["budget", "spend", str(path), "--epsilon", "0.25", "--user", ""]) == 2  # "$user", not set
+    assert "`--user` must not be empty" in capsys.readouterr().err
     assert main(["budget", "spend", str(path), "--epsilon", "0.25", "--delta", "1e-7"]) == 0
     capsys.readouterr()
     assert main(["budget", "show", str(path)]) == 0

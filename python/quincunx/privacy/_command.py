@@ -389,6 +389,8 @@ def budget_spend(
     allow_network: bool = False,
 ) -> str:
     """Count a release before it is made, or refuse it. Exit status 3: refused."""
+    if user == "":  # of a variable of a shell that is not set: an account shown as that of all
+        raise ValueError("`user` must not be empty")
     budget = Budget.open(ledger, allow_network=allow_network)
     budget.spend(PrivacyGuarantee(epsilon, delta, relation=budget.relation), user=user)
     return f"remaining  {budget.remaining(user):.12g}"
