@@ -157,6 +157,7 @@ def test_years_behind_the_name_of_an_index_are_refused_until_it_is_said_what_the
         read(text)
     assert read(text, header=True).values.tolist() == [[3, 4]]
     assert read(text, header=False).axes[0].labels == ("name", "bob")
+    assert read("Madrid,3,4\nParis,1,2\n").axes[0].labels == ("Madrid", "Paris")
 
 
 @pytest.mark.parametrize("name", ["counts.json", "counts.npy", "counts.parquet"])

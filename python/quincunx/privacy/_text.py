@@ -178,7 +178,7 @@ def _header(lines: list[Row], name: str, header: bool | None) -> list[str] | Non
             header = len(lines) > 1
         elif not numeric[0] and all(numeric[1:]):
             header = all(map(is_number, others)) if others else False
-            if not header and len(first) > 1 and (_is_key(first[0]) or looks_like_labels(first[1:])):
+            if not header and len(first) > 1 and (first[0].lower() in _KEYS or looks_like_labels(first[1:])):
                 raise _unclear(name, "first line", first[1:], "header")
         elif all(numeric) and len(lines) > 1 and (looks_like_labels(first) or looks_like_labels(first[1:])):
             raise _unclear(name, "first line", first, "header")
@@ -202,13 +202,10 @@ def _has_index(rows: list[Row], names: list[str] | None, name: str, index: bool 
         return True
     if not any(map(is_number, first)) and all(first):
         return True
-    if (names is not None and _is_key(names[0])) or looks_like_labels(first):
+    called = names is not None and (names[0].lower() in _KEYS or names[0].lower().endswith("id"))
+    if called or looks_like_labels(first):
         raise _unclear(name, "first column", first if names is None else [names[0], *first], "index")
     return False
-
-
-def _is_key(name: str) -> bool:
-    return name.lower() in _KEYS or name.lower().endswith("id")
 
 
 def _refuse_long(rows: list[Row], names: list[str] | None, name: str) -> None:
