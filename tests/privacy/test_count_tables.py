@@ -160,6 +160,17 @@ def test_years_behind_the_name_of_an_index_are_refused_until_it_is_said_what_the
     assert read("Madrid,3,4\nParis,1,2\n").axes[0].labels == ("Madrid", "Paris")
 
 
+def test_labels_survive_with_ends_of_lines_and_of_a_part_of_a_frame(tmp_path):
+    for end in ("\n", "\r\n"):
+        table = read(f'city,a,b{end}"x{end}y",1,2{end}xy,3,4{end}u\x85v,5,6{end}')
+        assert table.axes[0].labels == (f"x{end}y", "xy", "u\x85v")
+    part = wide(columns=list("uvwxyz")).iloc[3:6]
+    part.to_parquet(tmp_path / "part.parquet")
+    assert read_table(tmp_path / "part.parquet").axes[0].labels == (3, 4, 5)
+    part.reset_index(drop=True).to_parquet(tmp_path / "whole.parquet")
+    assert read_table(tmp_path / "whole.parquet").axes[0].labels is None
+
+
 @pytest.mark.parametrize("name", ["counts.json", "counts.npy", "counts.parquet"])
 @pytest.mark.parametrize("how", [{"delimiter": ";"}, {"header": True}])
 def test_options_about_lines_are_refused_for_files_that_have_none(tmp_path, name, how):

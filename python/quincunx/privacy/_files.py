@@ -147,7 +147,7 @@ def _table(
             _refuse_idle(name, delimiter=delimiter, header=header)
             excel = ending.startswith(".xls")
             frame = require("pandas", "pandas").read_excel(name) if excel else read_arrow(name, ending)
-            bare = type(frame.index).__name__ == "RangeIndex"
+            bare = _tables.axes(frame)[0].labels is None  # of rows from 0 on
             text = frame.to_csv(index=not bare)
             return parse(text, name, header=True, index=index if bare else True, long=long, square=square)
         with open(source, "rb") as file:

@@ -11,6 +11,7 @@ A long table has a line for each cell: the labels of its row, its column (and mo
 """
 
 import contextlib
+import io
 import math
 import os
 import re
@@ -124,8 +125,12 @@ def _split(text: str, name: str, delimiter: str | None) -> list[Row]:
     if first.startswith("# quincunx release"):
         raise ValueError(f"{name}: it holds a release already")
     mark = delimiter or next((mark for mark in (",", "\t", ";") if mark in first), "") or _space(text)
-    table = [line.strip() for line in text.splitlines()] if mark == " " else text.splitlines()
-    lines = [row for row in _csv.rows(table, name, delimiter=mark) if any(row.fields)]
+    table = io.StringIO(text, newline="")  # so that quoted labels keep the ends of lines that they hold
+    lines = [
+        row
+        for row in _csv.rows(map(str.strip, table) if mark == " " else table, name, delimiter=mark)
+        if any(row.fields)
+    ]
     if not lines:
         raise ValueError(f"{name}: there are no counts in it")
     return lines
