@@ -167,6 +167,11 @@ def test_labels_survive_with_ends_of_lines_and_of_a_part_of_a_frame(tmp_path):
     part = wide(columns=list("uvwxyz")).iloc[3:6]
     part.to_parquet(tmp_path / "part.parquet")
     assert read_table(tmp_path / "part.parquet").axes[0].labels == (3, 4, 5)
+    assert read_table(tmp_path / "part.parquet", index=False).axes[0].labels is None
+    lines = pd.DataFrame({"from": list("abca"), "to": list("bcab"), "n": [1, 2, 3, 0]})
+    for some in (lines[1:3], lines[lines.n > 0]):
+        some.to_parquet(tmp_path / "long.parquet")
+        assert read_table(tmp_path / "long.parquet", long=True).values.sum() == some.n.sum()
     part.reset_index(drop=True).to_parquet(tmp_path / "whole.parquet")
     assert read_table(tmp_path / "whole.parquet").axes[0].labels is None
 

@@ -147,7 +147,8 @@ def _table(
             _refuse_idle(name, delimiter=delimiter, header=header)
             excel = ending.startswith(".xls")
             frame = require("pandas", "pandas").read_excel(name) if excel else read_arrow(name, ending)
-            bare = _tables.axes(frame)[0].labels is None  # of rows from 0 on
+            bare = _tables.axes(frame)[0].labels is None or index is False  # rows from 0 on, or not to be kept
+            bare = bare or bool(long and frame.index.names == [None])  # lines that were left of a long table
             text = frame.to_csv(index=not bare)
             return parse(text, name, header=True, index=index if bare else True, long=long, square=square)
         with open(source, "rb") as file:
