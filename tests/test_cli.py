@@ -519,6 +519,14 @@ def test_an_interrupt_is_status_130_and_nothing_on_standard_output(python):
     assert (out, err) == ("", "quincunx: interrupted\n")
 
 
+def test_an_interrupt_while_a_verb_is_imported_is_status_130(run, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "filled", stopped)
+    assert run(*COUNT, "square", "4x4") == (130, "", "quincunx: interrupted\n")
+
+
 def test_a_closed_pipe_is_no_error(python):
     process = python(None, "-m", "quincunx", "table", "4-8-8", "--max", "6")
     process.stdout.close()

@@ -30,7 +30,14 @@ from quincunx.errors import ConvergenceWarning, MisfitWarning
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; return its exit status."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _run(list(sys.argv[1:] if arguments is None else arguments))
+    except KeyboardInterrupt:  # also while the room of a verb is imported
+        print("quincunx: interrupted", file=sys.stderr)
+        return 130
+
+
+def _run(words: list[str]) -> int:
     options = vars(_parser(words).parse_args(words))
     verb: Verb = options.pop("verb")
     verb.words = words
@@ -48,9 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             released = values.get("out") is not None and values["out"] is getattr(sys.stdout, "buffer", None)
             print(answer, file=sys.stderr if released else sys.stdout)
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        print("quincunx: interrupted", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt:  # before anything is imported to ask what else it is
+        raise
     except _budget_exceeded() as error:
         print(f"quincunx: {error}", file=sys.stderr)
         return 3
