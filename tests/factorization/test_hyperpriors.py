@@ -302,6 +302,7 @@ RELEASE = privatize(np.random.default_rng(3).poisson(3.0, (8, 6)), epsilon=1.0, 
 QUICK = {"n_chains": 1, "random_state": 0}
 
 
+@pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
 @pytest.mark.parametrize("kind", ["factor", "row"])
 @pytest.mark.parametrize("likelihood", ["poisson", "negative_binomial"])
 def test_ascents_end_where_the_bound_is_largest(kind, likelihood):
@@ -384,6 +385,7 @@ def test_weights_of_small_shape_leave_as_many_components_as_the_data_have():
     np.testing.assert_allclose(np.sort(shares / shares.sum())[-3:], np.sort(truth / truth.sum()), atol=0.05)
 
 
+@pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
 @pytest.mark.parametrize("kind", ["factor", "row"])
 @pytest.mark.parametrize("start", [1e-3, 1e4])
 def test_a_start_outside_the_bounds_of_what_is_learnt_is_left(start, kind):

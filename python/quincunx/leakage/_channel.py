@@ -74,8 +74,7 @@ class Channel(Measures, Levels):
     -----
     Entropies and leakages are in bits, privacy levels in nats. A `prior` of None is uniform. `graph` is anything that
     functions of `quincunx.graphs` take, with one vertex for each input in their order; where its vertices have the
-    names of the inputs in another order, it is refused;
-    so are priors, gains and metrics with such labels, as pandas has.
+    names of the inputs in another order it is refused, and so are priors, gains and metrics with such labels.
 
     References
     ----------
