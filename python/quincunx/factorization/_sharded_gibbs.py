@@ -308,12 +308,8 @@ class ShardedGibbs(Together, Sampler):
                 both = held[i], weighted[i]
                 rate = one.chain.redraw_shared(number + 1, tallies[i], sums[i], both, self._threads)
                 one.factors = one.chain.factors()[1:]
-                step = one.iteration
-                # Of the last factor it is that of the sweep.
-                one.record.total_rate[step - 1], one.record.total_count[step - 1] = (
-                    rate,
-                    sum(shard[i][1] for shard in found),
-                )
+                one.record.total_rate[one.iteration - 1] = rate  # of the last factor it is that of the sweep
+                one.record.total_count[one.iteration - 1] = sum(shard[i][1] for shard in found)
         if self.problem.learnt:
             for i, one in active.items():
                 one.chain.redraw_prior(0, shards.total(of_prior for _, _, of_prior in swept[i]))
