@@ -6,8 +6,8 @@ import pytest
 from quincunx.graphs import AutomorphismGroup, path
 from quincunx.leakage import Channel, geometric_channel, plot_symmetrization, plot_utility, utility_bound
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("agg")
+pytest.importorskip("matplotlib").use("agg")
+pyplot = pytest.importorskip("matplotlib.pyplot")
 
 
 def test_orbits_are_marked_and_inputs_sorted_by_them():
@@ -20,7 +20,7 @@ def test_orbits_are_marked_and_inputs_sorted_by_them():
 
 
 def test_axes_may_be_given_and_must_be_two():
-    _, axes = matplotlib.pyplot.subplots(2, 1)
+    _, axes = pyplot.subplots(2, 1)
     swap = AutomorphismGroup.from_generators(2, [[1, 0]])
     wide = Channel([[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]]).symmetrize(swap, output_action=[[2, 1, 0]])
     assert plot_symmetrization(wide, axes)[0] is axes[0]
