@@ -134,9 +134,12 @@ def numbered(name: str, arrays: Iterable[Array]) -> Arrays:
 
 def _priors(problem: Problem, engine: _core.GibbsChain | _core.CoordinateAscent) -> Arrays:
     """Return the priors of an engine, if they are learnt, as its state holds them."""
-    if problem.hyperpriors is None:
-        return {}
-    shapes, rates = zip(*engine.priors(), strict=True)
+    return {} if problem.hyperpriors is None else named_priors(engine.priors())
+
+
+def named_priors(priors: Iterable[tuple[Floats, Floats]]) -> Arrays:
+    """Return the priors of all factors as a state holds them."""
+    shapes, rates = zip(*priors, strict=True)
     return numbered("prior_shape", shapes) | numbered("prior_rate", rates)
 
 
@@ -191,8 +194,7 @@ class GibbsSampler(Single):
         fixed = [factor.fixed for factor in problem.layout.factors]
         chain = self._chain = _core.GibbsChain(*problem.arguments(run), run.key, fixed)
         if problem.dispersion is not None:
-            shapes, prior = problem.dispersion.arguments()
-            chain.set_dispersion((shapes[0], run.state.get("dispersion", shapes[1])), prior)
+            chain.set_dispersion(*problem.dispersion.arguments(run.state.get("dispersion")))
         if problem.hyperpriors is not None:
             chain.learn_priors(problem.hyperpriors)
         if run.state:
@@ -256,10 +258,13 @@ def _mapped(shape: tuple[int, ...], dtype: "np.dtype[Any]", folder: str) -> Arra
     """Return an array in a file without a name, which is gone when the array is."""
     size = max(1, math.prod(shape) * dtype.itemsize)
     with tempfile.TemporaryFile(dir=folder) as file:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, size)  # else a full disk would be heard of by a signal, later
-        else:
-            file.truncate(size)
+        try:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)  # else a full disk would be heard of by a signal, later
+            else:
+                file.truncate(size)
+        except OSError as error:
+            raise OSError(error.errno, f"{error.strerror}, {size} bytes of draws in `draws_dir`", folder) from None
         # Read as any array is.
         return np.asarray(np.memmap(file, dtype, "r+", shape=shape))
 
@@ -298,9 +303,7 @@ class AscentSampler(Single):
         """Return an ascent, from these shapes of the multipliers if they are learnt."""
         ascent = _core.CoordinateAscent(*problem.arguments(self._run), self._run.key)
         if problem.dispersion is not None:
-            (axis, start), prior = problem.dispersion.arguments()
-            start = self._run.state.get("dispersion", start if shapes is None else shapes)
-            ascent.set_dispersion((axis, start), prior)
+            ascent.set_dispersion(*problem.dispersion.arguments(self._run.state.get("dispersion", shapes)))
         if problem.hyperpriors is not None:
             ascent.learn_priors(problem.hyperpriors)
         return ascent

@@ -80,9 +80,10 @@ class Dispersion:
         shown, dims = ((), ()) if where is None else (self.values.shape, (layout.cells[where],))
         return Factor("dispersion", (self.values.size, 1), dims, "folded", (None, None), shown)
 
-    def arguments(self) -> tuple[Shapes, tuple[float, float] | None]:
-        """Return what the engines of the core are told."""
-        return (self.axis, 1 / self.values), (0.0, PRIOR[self.axis]) if self.learnt else None
+    def arguments(self, shapes: Floats | None = None) -> tuple[Shapes, tuple[float, float] | None]:
+        """Return what the engines of the core are told, with shapes that a run is at or those where it starts."""
+        at = 1 / self.values if shapes is None else shapes
+        return (self.axis, at), (0.0, PRIOR[self.axis]) if self.learnt else None
 
     def shapes(self, dispersion: Floats) -> Shapes:
         """Return what the core takes for a draw."""

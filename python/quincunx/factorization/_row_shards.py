@@ -16,7 +16,7 @@ import numpy as np
 from quincunx import _core
 from quincunx._inference import Array, Arrays, Backend, Floats, Run, Schedule, ShardLost
 from quincunx.errors import WorkerError
-from quincunx.factorization._chains import Problem, numbered
+from quincunx.factorization._chains import Problem, named_priors
 from quincunx.factorization._data import Data
 from quincunx.factorization._parts import BLOCK, Lazy, Parts
 from quincunx.factorization._rows import Laws
@@ -186,8 +186,7 @@ class SharedPriors:
         # Before the first sweep each shard has one rate, that of all rows.
         if self._of_rows and (len(rates) == 1 or sum(map(len, rates)) > len(rates)):
             priors[0] = priors[0][0], np.concatenate(rates)
-        shapes, all_rates = zip(*priors, strict=True)
-        return numbered("prior_shape", shapes) | numbered("prior_rate", all_rates)
+        return named_priors(priors)
 
 
 class RowShard:

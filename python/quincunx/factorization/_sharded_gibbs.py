@@ -76,19 +76,19 @@ class GibbsShard(RowShard):
         if (prior := prior_of_rows(rows)) is not None:
             one.set_prior(0, *prior)
         if self._part.problem.dispersion is not None:
-            (axis, _), prior_of_shapes = self._part.problem.dispersion.arguments()
-            one.set_dispersion((axis, rows["dispersion"]), prior_of_shapes)
+            one.set_dispersion(*self._part.problem.dispersion.arguments(rows["dispersion"]))
 
-    def rows(self, *, noise: bool = True) -> list[tuple[int, Arrays]]:
+    def rows(self) -> list[tuple[int, Arrays]]:
         """Return where each chain is: its iteration, and what its state has of the rows."""
-        found = []
-        for chain in self._chains:
-            own: Arrays = {"factor_0": chain.factors()[0]} | (numbered("noise", chain.noise()) if noise else {})
-            if self._part.problem.learnt:
-                own["prior_shape_0"], own["prior_rate_0"] = chain.priors()[0]
-            if (shapes := chain.dispersion()) is not None:
-                own["dispersion"] = shapes
-            found.append((chain.iteration, own))
+        return [(chain.iteration, self._drawn(chain) | numbered("noise", chain.noise())) for chain in self._chains]
+
+    def _drawn(self, chain: _core.GibbsChain) -> Arrays:
+        """Return what a chain has drawn of the rows, by the names of a state."""
+        found: Arrays = {"factor_0": chain.factors()[0]}
+        if self._part.problem.learnt:
+            found["prior_shape_0"], found["prior_rate_0"] = chain.priors()[0]
+        if (shapes := chain.dispersion()) is not None:
+            found["dispersion"] = shapes
         return found
 
     def sweep(self, given: dict[int, Shared]) -> dict[int, Swept]:
@@ -136,9 +136,9 @@ class GibbsShard(RowShard):
 
     def draw(self, shared: dict[int, list[Floats]]) -> dict[int, tuple[Array, Arrays]]:
         """Return the log-likelihood, unrounded, and what is drawn of the rows of some chains, given shared factors."""
-        found, all_rows = {}, self.rows(noise=False)
+        found = {}
         for chain, factors in shared.items():
-            _, own = all_rows[chain]
+            own = self._drawn(self._chains[chain])
             if "prior_rate_0" in own:
                 own["prior_rate_0"] = own["prior_rate_0"][:: factors[0].shape[1]]
             found[chain] = self._chains[chain].exact_likelihood(factors, self._threads), own
@@ -200,8 +200,7 @@ class _SharedChain:
     def set_shapes(self, shapes: Floats) -> None:
         """Set the shapes of the multipliers; those of rows are where the rows are."""
         assert self.dispersion is not None
-        (axis, _), prior = self.dispersion.arguments()
-        self.chain.set_dispersion((axis, shapes[:1]), prior)
+        self.chain.set_dispersion(*self.dispersion.arguments(shapes[:1]))
 
 
 class ShardedGibbs(Together, Sampler):
