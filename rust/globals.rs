@@ -11,7 +11,7 @@ fn force<T>(global: &LazyLock<T>) {
 }
 
 /// Makes each: ours, and the one of the queues below our pools.
-const ALL: [fn(); 14] = [
+const ALL: [fn(); 15] = [
     || force(&distributions::skellam::masses::AT_MODE),
     || force(&distributions::sums::RULE),
     || force(&distributions::whole_rates::WHOLE_RATES),
@@ -19,6 +19,7 @@ const ALL: [fn(); 14] = [
     || force(&ldp::compressed::BASIS),
     || force(&ldp::compressed::COSINES),
     || force(&ldp::logistic::HERMITE),
+    || force(&ldp::panels::RULE),
     || force(&ldp::tractable::LEGENDRE),
     || force(&memory::BEGAN),
     || force(&numeric::dispatch::LEVEL),

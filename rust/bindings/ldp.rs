@@ -492,15 +492,14 @@ pub struct LdpComputed(Computed);
 
 #[pymethods]
 impl LdpComputed {
-    /// What the quadrature found: means, standard deviations, log evidence, the last change and the work.
+    /// What the quadrature found: means, standard deviations, log evidence, their error and the work.
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let found = PyDict::new(py);
         found.set_item("mean", PyArray1::from_slice(py, &self.0.mean))?;
         found.set_item("sd", PyArray1::from_slice(py, &self.0.sd))?;
         found.set_item("log_evidence", self.0.log_evidence)?;
-        found.set_item("change", self.0.change)?;
+        found.set_item("error", self.0.error)?;
         found.set_item("evaluations", self.0.evaluations)?;
-        found.set_item("size", self.0.size.to_vec())?;
         Ok(found)
     }
 

@@ -17,6 +17,7 @@ pub mod logistic;
 pub mod matrix;
 pub mod mixture;
 pub mod nuts;
+pub mod panels;
 pub mod parameters;
 mod pooling;
 pub mod population;

@@ -2,18 +2,18 @@
 //!
 //! The mode is found and whitened by the curvature, u = mode + L sinh(v/2)/(1/2) with L lower triangular: the sine spreads
 //! points over tails that are only exponential. A box in v is widened until the density at its edges is below exp(-30) of
-//! the mode's; there the trapezoid rule converges geometrically, for the density
-//! and its derivatives vanish at the edges. It gets a third more points per axis until the moments of two rules agree to
-//! 1e-6 of their standard deviations; nine digits take ten times the points where a small sigma lets single users be seen,
-//! for then the density has a kink at each of them. What the grid holds is a
-//! trigonometric polynomial as exact as the rule, p(v) = sum c_lm exp(i (w_l v_1 + w_m v_2)), whose integrals are known:
-//! distribution functions, quantiles and independent draws by inversion come from it.
+//! the mode's; there the trapezoid rule converges geometrically, for the density and its derivatives vanish at the edges.
+//! Points are in rows along the last coordinate, and of two coordinates the rows themselves are the points of a rule along
+//! the first. Where a small sigma lets single users and bounds be seen, that rule meets a kink in some derivative at each: the
+//! box is then cut into panels of Clenshaw and Curtis' rule, and a panel is halved, or its rows get twice the points, until
+//! mass, means and deviations are known to nine digits. The rules tell their errors without further points.
 //!
-//! Source: L. Trefethen, J. Weideman (2014), The exponentially convergent trapezoidal rule, SIAM Review 56, theorem 5.1.
+//! What a row holds is a trigonometric polynomial as exact as the rule, and so, or a polynomial, is what lies between rows:
+//! distribution functions, quantiles and independent draws by inversion come from these.
 
+use super::panels::{FourierSeries, Interpolant, NODES, Panel, RULE, Row, invert, place};
 use super::{Posterior, PriorBlock, Support};
 use crate::monitor::Progress;
-use crate::numeric::dispatch::{at_level, level};
 use crate::stream::Stream;
 use crate::{Error, Result};
 use std::f64::consts::PI;
@@ -23,11 +23,16 @@ use std::f64::consts::PI;
 const DEPTH: f64 = 30.0;
 /// How soon the points spread out. Not tuned: with more, heavy tails take fewer points and normal ones more.
 const SPREAD: f64 = 0.5;
-/// What the next finer grid may change in the moments, in standard deviations, where nothing less is asked for.
-pub const TOLERANCE: f64 = 1e-6;
-/// The points of the finest grid of one and of two coordinates, 2 MiB: a posterior that needs more is refused. Not tuned. The
-/// transform takes the product of all points and the longest side: a second here.
-const FINEST: [usize; 2] = [1 << 14, 1 << 18];
+/// The error of the moments, in standard deviations, where no other is asked for.
+pub const TOLERANCE: f64 = 1e-9;
+/// The error with which a posterior is still taken where roundings, or [`MOST`] evaluations, do not let it be less.
+const ENOUGH: f64 = 1e-6;
+/// Evaluations after which [`ENOUGH`] will do, and those after which a posterior is refused: a second or two.
+const MOST: [u64; 2] = [1 << 17, 1 << 18];
+/// Roundings of a log density, relative to its size at the mode: sums over users have a few.
+const ROUNDINGS: f64 = 4.0 * f64::EPSILON;
+/// The width of a panel to begin with. Not tuned: a normal density is known to nine digits.
+const PANEL: f64 = 3.0;
 /// The purpose of the words of draws: "ldp", 1.
 const PURPOSE: u64 = 0x6c64_7001;
 
@@ -43,90 +48,20 @@ pub struct Computed {
     factor: [[f64; 2]; 2],
     low: [f64; 2],
     width: [f64; 2],
-    /// Points of the grid, per axis.
-    pub size: [usize; 2],
-    /// The density at the points, largest 1.
-    grid: Vec<f64>,
-    /// Coefficients by first and non-negative second frequency.
-    coefficients: ChebyshevSeries,
+    /// The largest log density seen at the mode or on edges, relative to which densities are kept.
+    reference: f64,
+    /// In increasing order; with one coordinate a single one of a single row.
+    panels: Vec<Panel>,
     /// ln of the integral of the density over u: the evidence where priors are normalized.
     pub log_evidence: f64,
     /// Means and variances of the natural values.
     pub mean: Vec<f64>,
     /// Standard deviations of the natural values.
     pub sd: Vec<f64>,
-    /// What the last refinement changed in the moments, relative to the standard deviations.
-    pub change: f64,
+    /// The error of the moments, relative to the standard deviations, as the nested rules tell it.
+    pub error: f64,
     /// Evaluations of the density.
     pub evaluations: u64,
-}
-
-/// Fourier coefficients, real and imaginary parts apart.
-#[derive(Clone, Debug, Default)]
-struct ChebyshevSeries {
-    re: Vec<f64>,
-    im: Vec<f64>,
-}
-
-impl ChebyshevSeries {
-    fn zeros(len: usize) -> Self {
-        Self { re: vec![0.0; len], im: vec![0.0; len] }
-    }
-
-    /// Density and distribution function, per period of one, of a real series at the share `t` of its period.
-    fn at(&self, t: f64) -> (f64, f64) {
-        let angle = 2.0 * PI * t;
-        let step = [angle.cos(), angle.sin()];
-        let mut turn = step;
-        let (mut density, mut mass) = (0.5 * self.re[0], 0.0);
-        for (l, (re, im)) in self.re.iter().zip(&self.im).enumerate().skip(1) {
-            density += re * turn[0] - im * turn[1];
-            // The integral from 0 of 2 Re c e^(i w t) is 2 Re c (e^(i w t) - 1)/(i w).
-            mass += (re * turn[1] + im * (turn[0] - 1.0)) / l as f64;
-            turn = [turn[0] * step[0] - turn[1] * step[1], turn[0] * step[1] + turn[1] * step[0]];
-        }
-        (2.0 * density, self.re[0] * t + mass / PI)
-    }
-
-    /// The share `t` where the distribution function, of total mass `re[0]`, has the share `p`; `t` is a first guess.
-    fn invert(&self, p: f64, mut t: f64) -> f64 {
-        let target = p * self.re[0];
-        let (mut low, mut high) = (0.0, 1.0);
-        for _ in 0..80 {
-            let (density, mass) = self.at(t);
-            if mass < target {
-                low = t;
-            } else {
-                high = t;
-            }
-            let newton = t - (mass - target) / density;
-            let next = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
-            let moved = (next - t).abs();
-            t = next;
-            // Newton's steps square the error: this one's was the last to be seen.
-            if moved < 1e-7 {
-                break;
-            }
-        }
-        t
-    }
-}
-
-/// Where a distribution function on a grid of cells, given by its increments, has the share `p` of its sum.
-fn place(sums: &[f64], p: f64) -> f64 {
-    let cells = sums.len() - 1;
-    let target = p * sums[cells];
-    let cell = sums.partition_point(|&sum| sum <= target).clamp(1, cells) - 1;
-    let more = sums[cell + 1] - sums[cell];
-    let part = if more > 0.0 { (target - sums[cell]) / more } else { 0.5 };
-    ((cell as f64 + part) / cells as f64).clamp(1e-9, 1.0 - 1e-9)
-}
-
-struct QuadratureMoments {
-    log_mass: f64,
-    mean: Vec<f64>,
-    sd: Vec<f64>,
-    grid: Vec<f64>,
 }
 
 /// A mode: the place, the log density, the Cholesky factor of the inverse curvature, and the evaluations it took.
@@ -245,18 +180,17 @@ fn support(block: &PriorBlock) -> Option<Support> {
 }
 
 impl Computed {
-    /// Computes the posterior until a finer grid changes the moments by less than `tolerance` standard deviations; of one
-    /// coordinate, whose points cost little, by a thousandth of that, or as little as roundings let.
+    /// Computes the posterior until the error of the moments is below `tolerance` standard deviations, or as little as
+    /// roundings let.
     ///
     /// # Errors
-    /// [`Error::Domain`] for more than two coordinates; [`Error::NoConvergence`] where no mode is found or the grid would
-    /// be too fine; [`Error::Interrupted`].
+    /// [`Error::Domain`] for more than two coordinates; [`Error::NoConvergence`] where no mode is found or too many points
+    /// would be needed; [`Error::Interrupted`].
     pub fn new(posterior: &mut Posterior, tolerance: f64, progress: &Progress) -> Result<Self> {
         let dimension = posterior.dimension();
         let requirement = "\"nuts\" or \"auto\" for more than two parameters";
         Error::require((1..=2).contains(&dimension), "inference", "\"quadrature\"", requirement)?;
         let (mode, _, factor, evaluations) = mode(posterior, progress)?;
-        let size = if dimension == 1 { [1, 1] } else { [2, 2] };
         let mut this = Self {
             dimension,
             mode,
@@ -264,48 +198,60 @@ impl Computed {
             factor,
             low: [-4.0, if dimension == 2 { -4.0 } else { 0.0 }],
             width: [8.0, if dimension == 2 { 8.0 } else { 1.0 }],
-            size,
-            grid: Vec::new(),
-            coefficients: ChebyshevSeries::default(),
+            reference: f64::NAN,
+            panels: Vec::new(),
             log_evidence: f64::NAN,
             mean: Vec::new(),
             sd: Vec::new(),
-            change: f64::INFINITY,
+            error: f64::INFINITY,
             evaluations,
         };
-        this.widen(posterior, progress)?;
-        for axis in 0..dimension {
-            // A step of about half a standard deviation to begin with, a whole one where few digits are asked for.
-            let step = if tolerance < 1e-5 { 0.6 } else { 1.0 };
-            this.size[axis] = (this.width[axis] / step).ceil() as usize;
-        }
-        let mut last = this.integrate(posterior, progress)?;
+        this.reference = this.widen(posterior, progress)?;
+        // Less than a quarter of a standard deviation to begin with, or half of one where few digits are asked for.
+        let step = if tolerance < 1e-5 { 0.22 } else { 0.5 };
+        let number = |axis: usize, step: f64| 4 * (this.width[axis] / (4.0 * step)).ceil() as usize;
+        let points = number(dimension - 1, 2.0 * step); // which are doubled at no loss
+        let [left, width] = if dimension == 1 { [0.0, 1.0] } else { [this.low[0], this.width[0]] };
+        let rows = if dimension == 1 { 1 } else { number(0, step) };
+        let trapezoid: Vec<f64> = (0..rows).map(|k| left + width * k as f64 / rows as f64).collect();
+        this.panels = vec![this.panel(posterior, [left, left + width], Some(&trapezoid), points, progress)?];
+        let wanted = tolerance.max((ROUNDINGS * this.reference.abs()).min(ENOUGH));
         loop {
-            for size in &mut this.size[..dimension] {
-                *size = (4 * *size).div_ceil(3);
-            }
-            if this.size[0] * this.size[1] > FINEST[dimension - 1] {
-                let iterations = this.size[0] as u64;
-                return Err(Error::NoConvergence { what: "the quadrature", iterations, residual: this.change });
-            }
-            let next = this.integrate(posterior, progress)?;
-            let before = this.change;
-            this.change = (next.log_mass - last.log_mass).abs();
-            for i in 0..next.mean.len() {
-                let sd = next.sd[i];
-                this.change = this.change.max((next.mean[i] - last.mean[i]).abs() / sd);
-                this.change = this.change.max((sd - last.sd[i]).abs() / sd);
-            }
-            last = next;
-            let wanted = if dimension == 1 && this.change < before { 1e-3 * tolerance } else { tolerance };
-            if this.change < wanted {
+            let errors = this.integrate(posterior);
+            let enough = if this.evaluations < MOST[0] { wanted } else { wanted.max(ENOUGH) };
+            if this.error <= enough {
                 break;
             }
+            if this.evaluations > MOST[1] {
+                let iterations = this.evaluations;
+                return Err(Error::NoConvergence { what: "the quadrature", iterations, residual: this.error });
+            }
+            let most = 0.5 * wanted / errors.len() as f64;
+            let mut finer = Vec::with_capacity(2 * errors.len());
+            for (panel, [outer, inner]) in std::mem::take(&mut this.panels).into_iter().zip(errors) {
+                if outer + inner <= most {
+                    finer.push(panel);
+                    continue;
+                } else if outer <= if panel.periodic { most } else { inner } {
+                    finer.push(this.doubled(posterior, panel, progress)?);
+                    continue;
+                }
+                let (points, width) = (panel.rows[0].logs.len(), panel.right - panel.left);
+                let parts = if panel.periodic { (width / PANEL).ceil() as usize } else { 2 };
+                let edge = |k: usize| panel.left + width * k as f64 / parts as f64;
+                for k in 0..parts {
+                    finer.push(this.panel(posterior, [edge(k), edge(k + 1)], None, points, progress)?);
+                }
+            }
+            this.panels = finer;
         }
-        this.log_evidence = last.log_mass;
-        (this.mean, this.sd, this.grid) = (last.mean, last.sd, last.grid);
         this.transform(progress)?;
         Ok(this)
+    }
+
+    /// The point of the box with these values of the first coordinate and the last.
+    fn place(&self, first: f64, last: f64) -> [f64; 2] {
+        if self.dimension == 1 { [last, 0.0] } else { [first, last] }
     }
 
     /// The coordinates at a point of the box, and the logarithm of the volume's stretch there.
@@ -320,8 +266,8 @@ impl Computed {
         stretch.ln()
     }
 
-    /// Moves the four edges until all that is beyond them is negligible.
-    fn widen(&mut self, posterior: &mut Posterior, progress: &Progress) -> Result<()> {
+    /// Moves the four edges until all that is beyond them is negligible; returns the largest log density seen.
+    fn widen(&mut self, posterior: &mut Posterior, progress: &Progress) -> Result<f64> {
         let mut u = vec![0.0; self.dimension];
         // The density, and its products with the squares of natural values: heavy tails have their moments far out. Real
         // parameters have none: their priors are normal.
@@ -370,166 +316,166 @@ impl Computed {
                 }
             }
             if settled {
-                return Ok(());
+                return Ok(best[0]);
             }
         }
         Err(Error::NoConvergence { what: "the box around the posterior", iterations: 60, residual: self.width[0] })
     }
 
-    fn integrate(&mut self, posterior: &mut Posterior, progress: &Progress) -> Result<QuadratureMoments> {
-        let [n, m] = self.size;
-        let naturals = posterior.naturals();
-        let mut u = vec![0.0; self.dimension];
-        let mut natural = vec![0.0; naturals];
-        let mut logs = Vec::with_capacity(n * m);
-        for i in 0..n {
-            progress.check()?;
-            for j in 0..m {
-                let v = [self.point(0, i), self.point(1, j)];
-                let stretch = self.u_at(v, &mut u);
-                logs.push(posterior.log_density(&u, None) + stretch);
-            }
-        }
-        self.evaluations += (n * m) as u64;
-        let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let (mut mass, mut mean, mut squares) = (0.0, vec![0.0; naturals], vec![0.0; naturals]);
-        let mut centre = vec![0.0; naturals];
+    /// The row at a value of the first coordinate, of twice the points where half of them are known.
+    fn row(&mut self, posterior: &mut Posterior, first: f64, known: &[f64], points: usize) -> Row {
+        let (axis, naturals) = (self.dimension - 1, posterior.naturals());
+        let (mut u, mut natural, mut centre) = ([0.0; 2], vec![0.0; naturals], vec![0.0; naturals]);
         posterior.natural(&self.mode, &mut centre);
-        for (index, log) in logs.iter_mut().enumerate() {
-            *log = (*log - largest).exp();
+        let mut logs = Vec::with_capacity(points);
+        let mut sums = [const { Vec::new() }; 3].map(|_: Vec<f64>| vec![0.0; 1 + 2 * naturals]);
+        for j in 0..points {
+            let last = self.low[axis] + self.width[axis] * j as f64 / points as f64;
+            let stretch = self.u_at(self.place(first, last), &mut u[..self.dimension]);
+            if known.is_empty() || j % 2 == 1 {
+                logs.push(posterior.log_density(&u[..self.dimension], None) + stretch);
+                self.evaluations += 1;
+            } else {
+                logs.push(known[j / 2]);
+            }
+            let density = (logs[j] - self.reference).exp();
             // What is far below the largest may have the moments of a heavy tail.
-            if *log < f64::MIN_POSITIVE {
+            if density < f64::MIN_POSITIVE {
                 continue;
             }
-            let v = [self.point(0, index / m), self.point(1, index % m)];
-            self.u_at(v, &mut u);
-            posterior.natural(&u, &mut natural);
-            mass += *log;
-            for k in 0..naturals {
-                let shift = natural[k] - centre[k];
-                mean[k] += *log * shift;
-                squares[k] += *log * shift * shift;
+            posterior.natural(&u[..self.dimension], &mut natural);
+            for (skip, sums) in [1, 2, 4].into_iter().zip(&mut sums).filter(|(skip, _)| j % skip == 0) {
+                let mass = density * skip as f64 * self.width[axis] / points as f64;
+                sums[0] += mass;
+                for k in 0..naturals {
+                    let shift = natural[k] - centre[k];
+                    sums[1 + k] += mass * shift;
+                    sums[1 + naturals + k] += mass * shift * shift;
+                }
             }
         }
-        for k in 0..naturals {
-            mean[k] /= mass;
-            squares[k] = (squares[k] / mass - mean[k] * mean[k]).max(0.0).sqrt();
-            mean[k] += centre[k];
-        }
-        let cell = self.width[0] / n as f64
-            * self.factor[0][0]
-            * if self.dimension == 2 { self.width[1] / m as f64 * self.factor[1][1] } else { 1.0 };
-        Ok(QuadratureMoments { log_mass: largest + (mass * cell).ln(), mean, sd: squares, grid: logs })
+        Row { first, logs, sums, series: FourierSeries::default() }
     }
 
-    fn point(&self, axis: usize, index: usize) -> f64 {
-        if axis == 1 && self.dimension == 1 {
-            return 0.0;
-        }
-        self.low[axis] + self.width[axis] * index as f64 / self.size[axis] as f64
-    }
-
-    /// The coefficients of the trigonometric polynomial through the grid, scaled to an integral of one per period.
-    fn transform(&mut self, progress: &Progress) -> Result<()> {
-        let [n, m] = self.size;
-        let half = m / 2 + 1;
-        let total: f64 = self.grid.iter().sum();
-        let mut rows = vec![[0.0; 2]; n * half];
-        let roots = |size: usize| -> Vec<[f64; 2]> {
-            (0..size).map(|k| -2.0 * PI * k as f64 / size as f64).map(|angle| [angle.cos(), angle.sin()]).collect()
+    /// A panel with rows at the nodes of the trapezoid rule, if given, else at those of Clenshaw and Curtis.
+    fn panel(
+        &mut self,
+        posterior: &mut Posterior,
+        [left, right]: [f64; 2],
+        trapezoid: Option<&[f64]>,
+        points: usize,
+        progress: &Progress,
+    ) -> Result<Panel> {
+        let clenshaw = RULE.nodes.map(|node| 0.5 * (left + right + (right - left) * node));
+        let row = |&first: &f64| {
+            progress.check()?;
+            Ok(self.row(posterior, first, &[], points))
         };
-        let (first, second) = (roots(n), roots(m));
-        for i in 0..n {
+        let rows = trapezoid.unwrap_or(&clenshaw).iter().map(row).collect::<Result<_>>()?;
+        let masses = Interpolant::Chebyshev([0.0; NODES]);
+        Ok(Panel { left, right, periodic: trapezoid.is_some(), rows, masses, mass: 0.0 })
+    }
+
+    /// The panel with twice the points in each of its rows.
+    fn doubled(&mut self, posterior: &mut Posterior, mut panel: Panel, progress: &Progress) -> Result<Panel> {
+        for row in &mut panel.rows {
             progress.check()?;
-            for l in 0..half {
-                let mut sum = [0.0; 2];
-                for j in 0..m {
-                    let [c, s] = second[j * l % m];
-                    sum[0] += self.grid[i * m + j] * c;
-                    sum[1] += self.grid[i * m + j] * s;
-                }
-                // The highest frequency of an even size is its own mirror image.
-                let share = if m % 2 == 0 && l == m / 2 { 0.5 } else { 1.0 } / total;
-                rows[i * half + l] = [sum[0] * share, sum[1] * share];
-            }
+            *row = self.row(posterior, row.first, &row.logs, 2 * row.logs.len());
         }
-        self.coefficients = ChebyshevSeries::zeros(n * half);
-        for k in 0..n {
-            progress.check()?;
-            let re = &mut self.coefficients.re[k * half..(k + 1) * half];
-            let im = &mut self.coefficients.im[k * half..(k + 1) * half];
-            for i in 0..n {
-                let [c, s] = first[i * k % n];
-                for ((re, im), row) in re.iter_mut().zip(&mut *im).zip(&rows[i * half..(i + 1) * half]) {
-                    *re += row[0] * c - row[1] * s;
-                    *im += row[0] * s + row[1] * c;
-                }
+        Ok(panel)
+    }
+
+    /// Sets the moments and their error; returns what each panel adds to it along the first coordinate and along the last.
+    fn integrate(&mut self, posterior: &mut Posterior) -> Vec<[f64; 2]> {
+        let naturals = posterior.naturals();
+        let found: Vec<_> = self.panels.iter().map(Panel::integrals).collect();
+        let mut total = vec![0.0; 1 + 2 * naturals];
+        for (sums, _) in &found {
+            total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
+        }
+        let mut centre = vec![0.0; naturals];
+        posterior.natural(&self.mode, &mut centre);
+        let mass = total[0];
+        let shifts: Vec<f64> = total[1..=naturals].iter().map(|sum| sum / mass).collect();
+        let squares = total[1 + naturals..].iter().zip(&shifts);
+        self.sd = squares.map(|(sum, shift)| (sum / mass - shift * shift).max(0.0).sqrt()).collect();
+        self.mean = centre.iter().zip(&shifts).map(|(centre, shift)| centre + shift).collect();
+        let cell = self.factor[0][0] * self.factor[1][1];
+        self.log_evidence = self.reference + (mass * cell).ln();
+        let relative = |errors: &[f64]| {
+            let of = |k: usize, sd: f64| (errors[1 + k] / sd).max(0.5 * errors[1 + naturals + k] / (sd * sd));
+            let worst = self.sd.iter().enumerate().map(|(k, &sd)| of(k, sd)).fold(errors[0], f64::max);
+            if errors.iter().sum::<f64>().is_nan() { f64::NAN } else { worst / mass }
+        };
+        let errors: Vec<[f64; 2]> =
+            found.iter().map(|(_, [outer, inner])| [relative(outer), relative(inner)]).collect();
+        self.error = errors.iter().flatten().sum();
+        errors
+    }
+
+    /// Makes the polynomials through the points.
+    fn transform(&mut self, progress: &Progress) -> Result<()> {
+        let roots = |size: usize| -> Vec<[f64; 2]> {
+            (0..size).map(|k| 2.0 * PI * k as f64 / size as f64).map(|angle| [angle.cos(), angle.sin()]).collect()
+        };
+        let width = self.width[self.dimension - 1];
+        for panel in &mut self.panels {
+            let known = roots(panel.rows[0].logs.len());
+            for row in &mut panel.rows {
+                progress.check()?;
+                let densities: Vec<f64> = row.logs.iter().map(|log| width * (log - self.reference).exp()).collect();
+                row.series = FourierSeries::through(&densities, &known);
             }
+            let masses: Vec<f64> = panel.rows.iter().map(|row| row.sums[0][0]).collect();
+            panel.masses = if panel.periodic {
+                Interpolant::Fourier(FourierSeries::through(&masses, &roots(masses.len())))
+            } else {
+                let coefficient = |row: &[f64; NODES]| row.iter().zip(&masses).map(|(x, mass)| x * mass).sum();
+                Interpolant::Chebyshev(std::array::from_fn(|k| coefficient(&RULE.coefficients[k])))
+            };
+            panel.mass = panel.at(1.0).1;
         }
         Ok(())
     }
 
-    /// Coefficients in the second coordinate at one value of the first; those of frequency 0 are the marginal density.
-    fn conditional(&self, v: f64, out: &mut ChebyshevSeries) {
-        let n = self.size[0];
-        let half = out.re.len();
-        out.re.fill(0.0);
-        out.im.fill(0.0);
-        let angle = 2.0 * PI * (v - self.low[0]) / self.width[0];
-        let step = [angle.cos(), angle.sin()];
-        let mut turn = [1.0, 0.0];
-        // Frequencies 0, +-1, ..., in pairs; that of n/2 counts half from each side.
-        for k in 0..=n / 2 {
-            let own = if k > 0 && 2 * k == n { 0.5 } else { 1.0 };
-            let (c, s) = (own * turn[0], own * turn[1]);
-            add_turned(&self.coefficients, k * half, c, s, out);
-            if k > 0 {
-                add_turned(&self.coefficients, (n - k) * half, c, -s, out);
-            }
-            turn = [turn[0] * step[0] - turn[1] * step[1], turn[0] * step[1] + turn[1] * step[0]];
-        }
-    }
-
-    /// The coefficients of the first coordinate's marginal, for frequencies from 0 on.
-    fn first_marginal(&self) -> ChebyshevSeries {
-        let [n, m] = self.size;
-        let half = m / 2 + 1;
-        let part = |of: &[f64]| {
-            (0..=n / 2).map(|k| of[k * half] * if k > 0 && 2 * k == n { 0.5 } else { 1.0 }).collect::<Vec<_>>()
-        };
-        ChebyshevSeries { re: part(&self.coefficients.re), im: part(&self.coefficients.im) }
-    }
-
     /// Independent draws in unconstrained coordinates, row by row; draw `i` has the address `i` of the key.
     pub fn draws(&self, number: usize, key: [u64; 2], progress: &Progress) -> Result<Vec<f64>> {
-        let [n, m] = self.size;
-        let marginal = self.first_marginal();
-        // Distribution functions to guess from: of the marginal, and of the conditional at each row of the grid.
-        let mut first = vec![0.0];
-        let cells = 4 * n;
-        first.extend((1..=cells).map(|k| marginal.at(k as f64 / cells as f64).1));
-        let mut rows = vec![0.0; n * (m + 1)];
-        for (sums, row) in rows.chunks_exact_mut(m + 1).zip(self.grid.chunks_exact(m)) {
+        let axis = self.dimension - 1;
+        // Masses of the panels before each, and distribution functions to guess from: of each panel and of each row.
+        let mut before = vec![0.0];
+        self.panels.iter().for_each(|panel| before.push(before[before.len() - 1] + panel.mass.max(0.0)));
+        let guesses = |row: &Row| {
+            let m = row.logs.len();
+            let mut sums = vec![0.0; m + 1];
             for j in 0..m {
-                sums[j + 1] = sums[j] + 0.5 * (row[j] + row[(j + 1) % m]);
+                let [left, right] = [j, (j + 1) % m].map(|at| (row.logs[at] - self.reference).exp());
+                sums[j + 1] = sums[j] + 0.5 * (left + right);
             }
-        }
-        let mut conditional = ChebyshevSeries::zeros(m / 2 + 1);
+            sums
+        };
+        let share = |panel: &Panel| (0..=4 * NODES).map(|k| panel.at(k as f64 / (4 * NODES) as f64).1).collect();
+        let ends: Vec<Vec<f64>> = self.panels.iter().map(share).collect();
+        let rows: Vec<Vec<Vec<f64>>> = self.panels.iter().map(|p| p.rows.iter().map(guesses).collect()).collect();
         let mut out = vec![0.0; number * self.dimension];
         for (draw, u) in out.chunks_exact_mut(self.dimension).enumerate() {
             let mut stream = Stream::new(key, PURPOSE, 0, draw as u64);
-            let mut v = [0.0; 2];
-            let p = stream.uniform();
-            let t = marginal.invert(p, place(&first, p));
-            v[0] = self.low[0] + self.width[0] * t;
+            let (mut index, mut t) = (0, 0.0);
             if self.dimension == 2 {
-                self.conditional(v[0], &mut conditional);
-                let p = stream.uniform();
-                let row = (t * n as f64).round() as usize % n;
-                let guess = place(&rows[row * (m + 1)..(row + 1) * (m + 1)], p);
-                v[1] = self.low[1] + self.width[1] * conditional.invert(p, guess);
+                let target = stream.uniform() * before[self.panels.len()];
+                index = before.partition_point(|&sum| sum <= target).clamp(1, self.panels.len()) - 1;
+                let (panel, target) = (&self.panels[index], target - before[index]);
+                t = invert(|t| panel.at(t), target, place(&ends[index], target / panel.mass));
             }
-            self.u_at(v, u);
+            let panel = &self.panels[index];
+            let basis = panel.basis(t);
+            let mut series = FourierSeries::zeros(panel.rows[0].series.re.len());
+            basis.iter().zip(&panel.rows).for_each(|(l, row)| series.add(&row.series, *l));
+            // A first guess is of the row that counts most.
+            let nearest = (0..basis.len()).fold(0, |best, j| if basis[j] > basis[best] { j } else { best });
+            let p = stream.uniform();
+            let first = panel.left + (panel.right - panel.left) * t;
+            let t = invert(|t| series.at(t), p * series.re[0], place(&rows[index][nearest], p));
+            self.u_at(self.place(first, self.low[axis] + self.width[axis] * t), u);
             if draw % 1024 == 0 {
                 progress.check()?;
             }
@@ -539,22 +485,24 @@ impl Computed {
 
     /// The probability that one coordinate is at most `u`.
     pub fn cdf(&self, coordinate: usize, u: f64) -> f64 {
-        let share = |axis: usize, v: f64| ((v - self.low[axis]) / self.width[axis]).clamp(0.0, 1.0);
-        if coordinate == 0 {
-            let v = unspread((u - self.mode[0]) / self.factor[0][0]);
-            return self.first_marginal().at(share(0, v)).1.clamp(0.0, 1.0);
+        let total: f64 = self.panels.iter().map(|panel| panel.mass).sum();
+        let v = |first: f64| {
+            let shift = if coordinate == 0 { 0.0 } else { self.factor[1][0] * spread(first) };
+            unspread((u - self.mode[coordinate] - shift) / self.factor[coordinate][coordinate])
+        };
+        let mut below = 0.0;
+        for panel in &self.panels {
+            if coordinate + 1 < self.dimension {
+                below += panel.at(panel.share(v(0.0))).1;
+                continue;
+            }
+            // The masses below the line in each row, by the panel's rule.
+            for (j, row) in panel.rows.iter().enumerate() {
+                let share = (v(row.first) - self.low[coordinate]) / self.width[coordinate];
+                below += panel.weight(j) * row.series.at(share.clamp(0.0, 1.0)).1;
+            }
         }
-        // The trapezoid rule over the first coordinate, of the conditional masses below the line.
-        let [n, m] = self.size;
-        let mut conditional = ChebyshevSeries::zeros(m / 2 + 1);
-        let mut sum = 0.0;
-        for i in 0..n {
-            let first = self.point(0, i);
-            let v = unspread((u - self.mode[1] - self.factor[1][0] * spread(first)) / self.factor[1][1]);
-            self.conditional(first, &mut conditional);
-            sum += conditional.at(share(1, v)).1;
-        }
-        (sum / n as f64).clamp(0.0, 1.0)
+        (below / total).clamp(0.0, 1.0)
     }
 
     /// The coordinate below which it lies with probability `p`.
@@ -613,17 +561,4 @@ impl Computed {
         };
         Ok(probabilities.iter().map(quantile).collect())
     }
-}
-
-/// Adds the coefficients from `from` on, times `c + i s`.
-fn add_turned(all: &ChebyshevSeries, from: usize, c: f64, s: f64, out: &mut ChebyshevSeries) {
-    at_level!(level(), {
-        let half = out.re.len();
-        let (from_re, from_im) = (&all.re[from..from + half], &all.im[from..from + half]);
-        let out = out.re.iter_mut().zip(&mut out.im);
-        for ((sum_re, sum_im), (re, im)) in out.zip(from_re.iter().zip(from_im)) {
-            *sum_re += re * c - im * s;
-            *sum_im += re * s + im * c;
-        }
-    })
 }

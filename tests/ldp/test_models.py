@@ -51,23 +51,59 @@ def test_a_computed_posterior_is_that_of_a_brute_force_grid(released):
     assert model.posterior_mean_["sigma"] == pytest.approx((mass * np.exp(log_sigma)).sum(), abs=1e-3)
 
 
-def test_two_rules_agree_to_six_digits(released):
-    computed = ldp.GaussianModel(priors=PRIORS, random_state=0).fit(released)._posterior.computed
+def test_the_error_of_a_computed_posterior_is_below_nine_digits(released):
+    problem = ldp.GaussianModel(priors=PRIORS, random_state=0).fit(released)._posterior.problem
+    facts, rough, fine = (problem.core.compute(None, tolerance).summary() for tolerance in (1e-9, 1e-4, 1e-11))
+    assert facts["error"] < 1e-9
+    assert rough["evaluations"] < facts["evaluations"] < fine["evaluations"]
+    assert rough["mean"] == pytest.approx(facts["mean"], abs=1e-5)
+    assert facts["mean"] == pytest.approx(fine["mean"], abs=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 10.0])
+def test_kinks_at_users_and_bounds_do_not_cost_digits(epsilon):
+    mechanism = privacy.LaplaceMechanism(epsilon, -2, 2)
+    z = np.array([-3.0, 0.4, 0.9, 1.7])
+    model = ldp.GaussianModel(mechanism, priors=PRIORS, inference="quadrature").fit(z)
+    computed = model._posterior.computed
+    core = model._posterior.problem.core
+    nodes, weights = np.polynomial.legendre.leggauss(16)
+
+    def rule(edges):
+        centre, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+        return (centre[:, None] + half[:, None] * nodes).ravel(), (half[:, None] * weights).ravel()
+
+    # Gauss and Legendre's rule between places where a small sigma leaves a kink, which lie closer the nearer they are.
+    kinks = [-2.0, 0.4, 0.9, 1.7, 2.0]
+    close = [0.5**k for k in (0, 2, 5, 9)]
+    edges = {-16.0, -8.0, 8.0, 16.0, *kinks, *(k + side * d for k in kinks for d in close for side in (-1, 1))}
+    mu, of_mu = rule(np.sort(list(edges)))
+    log_sigma, of_sigma = rule(np.linspace(-22.0, 4.5, 21))
+    logs = np.array([[core.log_density(np.array([m, s]))[0] for s in log_sigma] for m in mu])
+    mass = np.exp(logs) * np.outer(of_mu, of_sigma)
+    total, sigma = mass.sum(), np.exp(log_sigma)
+    means = mass.sum(1) @ mu / total, mass.sum(0) @ sigma / total
+    sds = [
+        math.sqrt(m @ (x - c) ** 2 / total)
+        for m, x, c in zip((mass.sum(1), mass.sum(0)), (mu, sigma), means, strict=True)
+    ]
     facts = computed.summary()
-    assert facts["change"] < 1e-6
-    rough = ldp.GaussianModel(priors=PRIORS, random_state=0).fit(released)._posterior.problem.core.compute(None, 1e-4)
-    assert rough.summary()["evaluations"] < facts["evaluations"]
-    assert rough.summary()["mean"] == pytest.approx(facts["mean"], abs=1e-6)
-    fine = ldp.GaussianModel(priors=PRIORS, random_state=0).fit(released)._posterior.problem.core.compute(None, 1e-8)
-    assert facts["mean"] == pytest.approx(fine.summary()["mean"], abs=1e-7)
+    assert facts["error"] < 1e-9
+    assert facts["log_evidence"] == pytest.approx(math.log(total), abs=3e-9)
+    assert np.abs((facts["mean"] - means) / sds).max() < 3e-9
+    assert np.abs(facts["sd"] / sds - 1).max() < 3e-9
+    below = mass.sum(1)[mu < 0.4].sum() / total, mass.sum(0)[log_sigma < log_sigma[160:].min()].sum() / total
+    edge = np.linspace(-22.0, 4.5, 21)[10]
+    found = computed.probabilities(0, np.array([0.4]))[0], computed.probabilities(1, np.exp([edge]))[0]
+    assert found == pytest.approx(below, abs=1e-7)
 
 
 def test_no_users_leave_the_prior():
     model = ldp.GaussianModel(privacy.LaplaceMechanism(1.0, -5, 5), priors=PRIORS).fit([])
-    assert model.posterior_mean_["mu"] == pytest.approx(0, abs=1e-6)
-    assert model.posterior_sd_["mu"] == pytest.approx(2, abs=1e-6)
-    assert model.posterior_mean_["sigma"] == pytest.approx(2, abs=1e-6)
-    assert model.log_evidence_ == pytest.approx(0, abs=1e-6)
+    assert model.posterior_mean_["mu"] == pytest.approx(0, abs=1e-9)
+    assert model.posterior_sd_["mu"] == pytest.approx(2, abs=1e-9)
+    assert model.posterior_mean_["sigma"] == pytest.approx(2, abs=1e-9)
+    assert model.log_evidence_ == pytest.approx(0, abs=1e-9)
 
 
 def test_without_noise_posteriors_are_conjugate():

@@ -140,8 +140,8 @@ class PrivateModel(PosteriorEstimator):
     _with_populations = False
     #: Whether fits are many and short, so that nobody wants to hear of each: those of a calibration.
     _quiet = False
-    #: What a finer grid may change in computed moments, in standard deviations.
-    _tolerance = 1e-6
+    #: The error of computed moments, in standard deviations.
+    _tolerance = 1e-9
     #: Names of priors.
     _prior_names: ClassVar[tuple[str, ...]] = ()
     _posterior: PosteriorDraws = field(init=False)
