@@ -705,11 +705,42 @@ impl CoordinateAscent {
         Ok((bound, of_prior.into_pyarray(py)))
     }
 
-    /// Expected counts in units of 2^-64: times 2^48, rest.
-    fn shard_counts<'py>(&self, py: Python<'py>, factor: usize, threads: usize) -> PyResult<Table<'py, i64>> {
-        let counts = compute(py, None, |monitor| self.0.shard_counts(factor, threads, monitor))?;
+    /// Expected counts in units of 2^-64: times 2^48, rest; and the largest multiplier.
+    fn shard_counts<'py>(
+        &mut self,
+        py: Python<'py>,
+        factor: usize,
+        threads: usize,
+    ) -> PyResult<(Table<'py, i64>, f64)> {
+        let (counts, largest) = compute(py, None, |monitor| self.0.shard_counts(factor, threads, monitor))?;
         let limbs = counts.iter().flat_map(|count| [(count >> 48) as i64, (count & ((1 << 48) - 1)) as i64]).collect();
-        PyArray1::from_vec(py, limbs).reshape([counts.len(), 2])
+        Ok((PyArray1::from_vec(py, limbs).reshape([counts.len(), 2])?, largest))
+    }
+
+    fn weighted_exposures<'py>(
+        &self,
+        py: Python<'py>,
+        factor: usize,
+        sums: LentRow<'_, f64>,
+        largest: f64,
+        threads: usize,
+    ) -> PyResult<Table<'py, f64>> {
+        let width = self.0.factors()[0].shape.width;
+        let whole = padded(sums.as_slice()?, width);
+        let found = compute(py, None, |monitor| self.0.weighted_exposures(factor, &whole, largest, threads, monitor))?;
+        table(py, &found, width)
+    }
+
+    fn shape_sums<'py>(&mut self, py: Python<'py>) -> Row<'py, i64> {
+        self.0.shape_sums().into_pyarray(py)
+    }
+
+    fn maximize_shapes(&mut self, py: Python<'_>, sums: LentRow<'_, i64>) -> PyResult<()> {
+        self.0.maximize_shapes(sums.as_slice()?).map_err(|error| raise(py, error))
+    }
+
+    fn log_prior_of_shapes(&self) -> f64 {
+        self.0.log_prior_of_shapes()
     }
 
     fn row_sums<'py>(&self, py: Python<'py>) -> PyResult<Table<'py, i64>> {

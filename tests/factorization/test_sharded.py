@@ -107,8 +107,14 @@ CASES = TENSORS | {
 }
 
 
+ASCENTS = {
+    "overdispersed columns": {"mean": 0.5, "mask": MASK, "likelihood": "negative_binomial", "dispersion": "column"},
+    "overdispersed, no noise": {"mean": 0.5, "alpha": 0.0, "likelihood": "negative_binomial"},
+}
+
+
 def fitted(case, *, client=None, checkpoint=None, checkpoint_interval=60.0, usual=HOW, **how):
-    own = dict(CASES[case])
+    own = dict((CASES | ASCENTS)[case])
     alpha, mask, mean = own.pop("alpha", 0.4), own.pop("mask", None), own.pop("mean")
     extents = own.pop("extents", EXTENTS)
     released = tensor(mean, alpha, extents) if case in TENSORS else release(mean, alpha)
@@ -230,7 +236,6 @@ def test_a_stop_within_a_round_goes_back_to_where_all_were():
     ("model", "how", "says"),
     [
         (PoissonFactorization(2, callback=print), {}, "`callback` must be None with a `client`"),
-        (PoissonFactorization(2, likelihood="negative_binomial", inference="vi"), {}, "Gibbs sampling where counts"),
         (
             PoissonFactorization(2, likelihood="negative_binomial", dispersion="column"),
             {},
@@ -284,6 +289,19 @@ def client(cluster):
 )
 def test_actors_of_dask_do_not_show(case, client):
     assert_same_runs(fitted(case, client=client), fitted(case))
+
+
+def test_actors_of_dask_do_not_show_in_an_ascent_of_overdispersed_counts(client):
+    array = pytest.importorskip("dask.array")
+    how = HOW | {"likelihood": "negative_binomial", "inference": "vi", "max_iter": 4, "tol": 0.0}
+    values = release(0.5)
+    lazy = array.from_array(values, chunks=(100, 7))
+    one, actors, of_dask = (
+        PoissonFactorization(WIDTH, **how).fit(released, alpha=0.4, client=where)
+        for released, where in ((values, 1), (values, client), (lazy, client))
+    )
+    assert_same_runs(actors, one)
+    assert_same_runs(of_dask, one)
 
 
 def test_a_part_larger_than_a_worker_is_refused_before_work(client, monkeypatch):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.factorization import test_sharded
 from tests.factorization.chains import assert_same_runs
-from tests.factorization.test_sharded import CASES, HOW, WIDTH, release
+from tests.factorization.test_sharded import ASCENTS, CASES, HOW, MASK, ROWS, WIDTH, labelled, release, saved
 
 from quincunx._inference import _shards
 from quincunx.factorization import PoissonFactorization, _sharded_ascent
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::quincunx.errors.ConvergenceWarning", "ignore::quincunx.errors.MisfitWarning"
 )
 ASCENT = {**HOW, "inference": "vi", "max_iter": 12, "tol": 0.0}
-ONES = [name for name, how in CASES.items() if "method" not in how and "likelihood" not in how]
+ONES = [name for name, how in (CASES | ASCENTS).items() if "method" not in how]
 
 
 fitted = partial(test_sharded.fitted, usual=ASCENT)
@@ -33,7 +33,19 @@ def test_the_number_of_shards_does_not_show(case):
             np.testing.assert_allclose(run.state[name], same.state[name], rtol=1e-7, err_msg=name)
 
 
-@pytest.mark.parametrize("case", ["many", "tensor with a mask", "topics, learnt by rows"])
+@pytest.mark.parametrize("case", ["overdispersed", "overdispersed rows", "overdispersed columns"])
+def test_an_ascent_of_overdispersed_counts_goes_on_elsewhere(case):
+    part = fitted(case, client=2, warm_start=True, n_chains=1, max_iter=5)
+    data = part._posterior.problem.data
+    part.set_params(max_iter=3).fit(data.values, alpha=0.4, mask=data.held_out, client=5)
+    at_once = fitted(case, client=1, n_chains=1, max_iter=8)
+    assert_same_runs(part, at_once)
+    part.set_params(max_iter=4).fit(data.values, alpha=0.4, mask=data.held_out)  # in one process
+    part.set_params(max_iter=2).fit(data.values, alpha=0.4, mask=data.held_out, client=3)
+    np.testing.assert_allclose(part.elbo_, fitted(case, n_chains=1, max_iter=14).elbo_, rtol=1e-11)
+
+
+@pytest.mark.parametrize("case", ["many", "tensor with a mask", "topics, learnt by rows", "overdispersed rows"])
 def test_it_stops_where_an_ascent_in_one_process_does_and_goes_on_elsewhere(case):
     how = {"max_iter": 500, "tol": 1e-5, "n_chains": 1}
     whole, shards = fitted(case, **how), fitted(case, client=3, **how)
@@ -62,7 +74,30 @@ class Losing(_sharded_ascent.AscentShard):
         return found
 
 
-@pytest.mark.parametrize("case", ["many", "mask", "tensor with a mask", "learnt", "tensor, learnt by rows"])
+@pytest.mark.parametrize("client", [None, 2])
+def test_files_of_overdispersed_counts_are_one_matrix(client, tmp_path):
+    whole = labelled(0.5, MASK)
+    how = ASCENT | {"likelihood": "negative_binomial", "dispersion": "column"}
+    files, one = (
+        PoissonFactorization(WIDTH, **how).fit(released, client=client)
+        for released in (saved(whole, tmp_path, (256, 128, ROWS - 384)), whole)
+    )
+    assert_same_runs(files, one)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "many",
+        "mask",
+        "tensor with a mask",
+        "learnt",
+        "tensor, learnt by rows",
+        "overdispersed rows",
+        "overdispersed columns",
+        "tensor, overdispersed",
+    ],
+)
 @pytest.mark.parametrize("lost", [{1}, {17}, {24, 25, 26}, {40, 60, 79}])
 def test_lost_shards_do_not_show(case, lost, monkeypatch):
     monkeypatch.setattr(_sharded_ascent, "AscentShard", Losing)

@@ -21,7 +21,7 @@ from quincunx.factorization._stochastic import Batches, StochasticSampler
 #: factors are nearly even at first, noise is the cheaper explanation of every count but the largest, and a law that
 #: takes all counts for noise is not left, though its bound is far below others. On the network of Enron at epsilon 1/4
 #: twenty iterations at the fourth power lead to 32,285 of 35,995 counts for five communities, none of them to 0.
-_LESS_NOISE, _BEFORE = 4, 20
+_LESS_NOISE, BEFORE = 4, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +38,8 @@ class Problem:
     hyperpriors: str | None = None
     #: How stochastic inference goes through the rows.
     batches: Batches | None = None
+    #: Whether the noise is taken for less than it is, as an ascent of overdispersed counts begins.
+    less_noise: bool = False
 
     @property
     def dirichlet(self) -> list[bool]:
@@ -125,7 +127,15 @@ class Problem:
         layout, priors = self.layout, self.priors
         if "prior_shape_0" in run.state:
             priors = gammas(run, "prior_")
-        return self.data.counts, layout.model, list(layout.extents), layout.n_components, priors, self.method
+        data = self.data
+        if self.less_noise:
+            data = Data(data.values, data.alpha**_LESS_NOISE, data.held_out)
+        return data.counts, layout.model, list(layout.extents), layout.n_components, priors, self.method
+
+    @property
+    def begins_with_less_noise(self) -> bool:
+        """Whether runs begin as if there were less noise."""
+        return self.dispersion is not None and self.data.is_noisy
 
 
 def numbered(name: str, arrays: Iterable[Array]) -> Arrays:
@@ -287,10 +297,9 @@ class AscentSampler(Single):
     def __init__(self, problem: Problem, run: Run, schedule: Schedule) -> None:
         self._problem, self._run, self._schedule = problem, run, schedule
         self._ascent = self._begun(problem)
-        if problem.dispersion is not None and not run.state and (problem.data.alpha > 0).any():
-            data = replace(problem.data, alpha=problem.data.alpha**_LESS_NOISE)
-            before = self._begun(replace(problem, data=data))
-            before.run(_BEFORE, 0.0, _check.threads(schedule.threads), None)
+        if problem.begins_with_less_noise and not run.state:
+            before = self._begun(replace(problem, less_noise=True))
+            before.run(BEFORE, 0.0, _check.threads(schedule.threads), None)
             self._ascent = self._begun(problem, before.dispersion())
             self._ascent.set_factors(before.factors())
         if run.state:

@@ -54,6 +54,11 @@ class Data:
         """The shape of the values."""
         return self.values.shape
 
+    @property
+    def is_noisy(self) -> bool:
+        """Whether any count has noise."""
+        return bool((self.alpha > 0).any())
+
     def each(self, function: Callable[["Data"], T]) -> list[T]:
         """Return a function of each part of the data that is in memory at a time."""
         return [function(self)]

@@ -114,6 +114,11 @@ class Parts(Data):
         """Return a function of each file."""
         return [function(self._read(path, rows)) for path, rows in zip(self.paths, self.rows, strict=True)]
 
+    @property
+    def is_noisy(self) -> bool:
+        """Whether any count has noise."""
+        return any(self.each(lambda part: part.is_noisy))
+
     @cached_property
     def _whole(self) -> Data:
         """All of it, in memory."""
@@ -197,6 +202,11 @@ class Lazy(Parts):
     def __getstate__(self) -> dict[str, object]:
         """Leave out what Dask brings, too."""
         return super().__getstate__() | ({"paths": []} if self.brought else {})
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether counts have noise."""
+        return bool(self.ratio > 0)
 
     @property
     def block(self) -> Any:

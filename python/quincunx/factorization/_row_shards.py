@@ -51,7 +51,7 @@ class ShardData:
             held = sum(array.nbytes for array in (data.values, data.alpha, data.held_out) if array is not None)
         state = cells * (25 if problem.method == "bessel" else 1) + 4 * positive
         if problem.dispersion is not None:
-            state += 31 * cells
+            state += (31 if problem.sampled else 40) * cells
         tables = 6 + threads + (problem.hyperpriors == "row")
         return 2 * held + cells + len(self.keys) * (state + 8 * entries * tables)
 
@@ -122,6 +122,8 @@ def state_of_rows(problem: Problem, state: Arrays, edge: tuple[int, int]) -> Arr
         if name in state and len(array := state[name]):
             each = len(array) // problem.data.shape[0]
             first, last = (row * each for row in edge) if each else (0, 1)
+            if name == "dispersion" and problem.dispersion is not None and problem.dispersion.axis == "columns":
+                first, last = 0, len(array)
             found[name] = np.ascontiguousarray(array[first:last])
     return found
 

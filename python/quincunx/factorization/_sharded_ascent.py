@@ -6,6 +6,10 @@
 
 Of a tensor the axes behind the first take a round each, one after the other.
 
+Where counts are overdispersed rates are multiplied cell by cell, and what a factor is exposed to is a sum over shards
+that takes a round of its own; the shapes of the multipliers are set at the end of an iteration, those of rows where the
+rows are.
+
 The bound's parts of cells and of rows' laws are sums over shards as well. All add up without rounding from blocks of
 128 rows on: expected counts as whole multiples of 2^-64, the others exactly. So nothing depends on how many shards
 there are; an ascent in one process, whose sums round, differs by rounding.
@@ -14,14 +18,14 @@ there are; an ascent in one process, whose sums round, differs by rounding.
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from quincunx import _check, _core
 from quincunx._inference import Array, Arrays, Backend, Floats, Report, Run, Schedule, Single
 from quincunx._inference import _shards as shards
-from quincunx.factorization._chains import Problem, gammas
+from quincunx.factorization._chains import BEFORE, Problem, gammas
 from quincunx.factorization._row_shards import (
     RowPrior,
     RowShard,
@@ -37,9 +41,14 @@ from quincunx.factorization._rows import Laws, flat_priors
 
 
 def _ascent(problem: Problem, key: tuple[int, int]) -> _core.CoordinateAscent:
-    counts, layout = problem.data.counts, problem.layout
-    priors = flat_priors(problem.priors)
-    return _core.CoordinateAscent(counts, "cp", list(layout.extents), layout.n_components, priors, "collapsed", key)
+    problem = replace(problem, priors=flat_priors(problem.priors))
+    return _core.CoordinateAscent(*problem.arguments(Run(key)), key)
+
+
+#: Counts of a shard in limbs, with the largest multiplier.
+_Counts: TypeAlias = tuple[Array, float]
+#: Iterations, shared laws, priors, shapes of multipliers, exposures, and bounds.
+_Place: TypeAlias = tuple[int, list[Laws], list[Laws], Floats | None, Floats, int]
 
 
 class AscentShard(RowShard):
@@ -56,10 +65,16 @@ class AscentShard(RowShard):
             ascent.place(first_row, whole, key)
 
     def set_rows(self, i: int, rows: Arrays) -> None:
-        """Set the laws of the rows of an ascent, and their prior where it is learnt."""
+        """Set the laws of the rows of an ascent, their prior where it is learnt, and the shapes of multipliers."""
         self._ascents[i].set_factor(0, rows["shape_0"], rows["rate_0"])
+        self.set_shapes(i, rows.get("dispersion"))
         if (prior := prior_of_rows(rows)) is not None:
             self._ascents[i].set_prior(0, *prior)
+
+    def set_shapes(self, i: int, shapes: Floats | None) -> None:
+        """Set the shapes of the multipliers of an ascent, if there are any."""
+        if (dispersion := self._part.problem.dispersion) is not None and shapes is not None:
+            self._ascents[i].set_dispersion(*dispersion.arguments(shapes))
 
     def set_shared(self, i: int, shared: list[Laws]) -> None:
         """Set the laws of the other factors of an ascent."""
@@ -67,20 +82,21 @@ class AscentShard(RowShard):
             self._ascents[i].set_factor(factor, *laws)
 
     def iterate(
-        self, i: int, shared: list[Laws], prior: RowPrior | None, step: bool
-    ) -> tuple[Array, Array, Array | None]:
-        """Return the bound's parts given the shared laws and the rows' prior where it is learnt.
+        self, i: int, shared: list[Laws], prior: RowPrior | None, shapes: Floats | None, step: bool
+    ) -> tuple[Array, Array, _Counts | None]:
+        """Return the bound's parts given the shared laws, and the rows' prior and the shapes of multipliers if learnt.
 
         After a step of the rows also the sums that this prior is set by, and counts of the second factor.
         """
         self.set_shared(i, shared)
+        self.set_shapes(i, shapes)
         ascent = self._ascents[i]
         if prior is not None:
             ascent.set_prior(0, *prior)
         return *ascent.shard_step(step, self._threads), ascent.shard_counts(1, self._threads) if step else None
 
-    def counts(self, i: int, factor: int, before: Laws) -> Array:
-        """Return counts of a factor, given the laws of the one before."""
+    def counts(self, i: int, factor: int, before: Laws) -> _Counts:
+        """Return counts of a factor, given the laws of the one before, and the largest multiplier."""
         ascent = self._ascents[i]
         ascent.set_factor(factor - 1, *before)
         return ascent.shard_counts(factor, self._threads)
@@ -89,19 +105,28 @@ class AscentShard(RowShard):
         """Return the sums over the rows of their means."""
         return self._ascents[i].row_sums()
 
+    def exposures(self, i: int, factor: int, sums: Floats, largest: float) -> Floats:
+        """Return what a factor is exposed to where cells have multipliers, given sums over all rows and the largest."""
+        return self._ascents[i].weighted_exposures(factor, sums, largest, self._threads)
+
+    def shape_sums(self, i: int) -> Array:
+        """Set the shapes that rows have, and return what cells say of those that are shared."""
+        return self._ascents[i].shape_sums()
+
     def held(self, i: int, factor: int, sums: Floats) -> Floats:
         """Return what a factor is exposed to in the cells held out, given the sums over all rows."""
         return self._ascents[i].held_exposures(factor, sums)
 
     def rows(self, i: int) -> Arrays:
-        """Return the laws of the rows of an ascent, and their prior where it is learnt, by their names in a state."""
+        """Return what `set_rows` sets, by the names of a state."""
         ascent = self._ascents[i]
         names = {"": ascent.factors()[0]} | ({"prior_": ascent.priors()[0]} if self._part.problem.learnt else {})
+        shapes = ascent.dispersion()
         return {
             f"{of}{name}_0": array
             for of, both in names.items()
             for name, array in zip(("shape", "rate"), both, strict=True)
-        }
+        } | ({} if shapes is None else {"dispersion": shapes})
 
     def state(self) -> Any:
         """Return a copy of all that a shard made anew needs."""
@@ -126,6 +151,10 @@ class ShardedAscent(Single):
         self._client = _ascent(without_rows(problem), run.key)
         self._client.place(0, whole, run.key)
         self._priors = SharedPriors(self._client, problem)
+        self._dispersion = problem.dispersion
+        self._shapes: Floats | None = None
+        if self._dispersion is not None:
+            self._set_shapes(run.state.get("dispersion", self._dispersion.arguments()[0][1]))
         self._shared: list[Laws] = self._client.factors()[1:]
         self._holds = whole[3] > 0 and not problem.imputes
         if run.state:
@@ -133,11 +162,18 @@ class ShardedAscent(Single):
             rows = [state_of_rows(problem, run.state, edge) for edge in ascents.edges]
             ascents.where.each("set_rows", [(i, own) for own in rows])
             ascents.where.call("set_shared", i, self._shared)
-            if problem.learnt:
+            if "prior_shape_0" in run.state:
                 self._priors.all = gammas(run, "prior_")
         self._elbo = list(run.step_statistics.get("elbo", ()))
         self._iteration, self._converged = run.iteration, False
-        self._exposure = self._exposed(len(self._shared), self._sums())
+        self._exposure = np.zeros(0) if problem.dispersion else self._exposed(len(self._shared), self._sums())
+
+    def _set_shapes(self, shapes: Floats) -> None:
+        """Set the shapes that all rows share; of those of rows the client has one, which is never looked at."""
+        assert self._dispersion is not None
+        of_rows = self._dispersion.axis == "rows"
+        self._client.set_dispersion(*self._dispersion.arguments(shapes[:1] if of_rows else shapes))
+        self._shapes = None if of_rows else shapes
 
     @property
     def iteration(self) -> int:
@@ -145,14 +181,16 @@ class ShardedAscent(Single):
         return self._iteration
 
     @property
-    def place(self) -> tuple[int, list[Laws], list[Laws], Floats, int]:
+    def place(self) -> _Place:
         """What the ascent needs to go back to where it is."""
-        return self._iteration, list(self._shared), self._priors.all, self._exposure, len(self._elbo)
+        return self._iteration, list(self._shared), self._priors.all, self._shapes, self._exposure, len(self._elbo)
 
     @place.setter
-    def place(self, place: tuple[int, list[Laws], list[Laws], Floats, int]) -> None:
-        self._iteration, shared, self._priors.all, self._exposure, bounds = place
+    def place(self, place: _Place) -> None:
+        self._iteration, shared, self._priors.all, shapes, self._exposure, bounds = place
         self._shared = list(shared)
+        if shapes is not None:
+            self._set_shapes(shapes)
         del self._elbo[bounds:]
 
     def advance(self, steps: int, report: Report | None) -> bool:
@@ -174,8 +212,8 @@ class ShardedAscent(Single):
     def iterate(self) -> None:
         """Do one."""
         where, problem = self._ascents.where, self._problem
-        found = where.call("iterate", self._i, self._shared, self._priors.of_rows, True)
-        bounds, of_prior, limbs = map(list, zip(*found, strict=True))
+        found = where.call("iterate", self._i, self._shared, self._priors.of_rows, self._shapes, True)
+        bounds, of_prior, told = map(list, zip(*found, strict=True))
         if len(self._elbo) < self._iteration:
             self._elbo.append(self._bound(bounds))
         if problem.learnt:
@@ -183,9 +221,13 @@ class ShardedAscent(Single):
         sums = self._sums()
         for factor in range(1, len(problem.priors)):
             if factor > 1:
-                limbs = where.call("counts", self._i, factor, self._shared[factor - 2])
+                told = where.call("counts", self._i, factor, self._shared[factor - 2])
+            limbs, largest = zip(*told, strict=True)
             counts = _counts(limbs).reshape(self._shared[factor - 1][0].shape)
-            self._exposure = self._exposed(factor, sums)
+            if self._dispersion is None:
+                self._exposure = self._exposed(factor, sums)
+            else:
+                self._exposure = np.sum(where.call("exposures", self._i, factor, sums, max(largest)), axis=0)
             prior = self._client.priors()[factor]
             shape, rate = (part if part.size <= 1 else part.reshape(counts.shape) for part in prior)
             shape = shape + counts
@@ -194,18 +236,26 @@ class ShardedAscent(Single):
             self._shared[factor - 1] = shape, rate
             self._client.set_factor(factor, shape, rate)
             self._client.maximize_prior(factor)
+        if self._dispersion is not None:
+            of_shapes = shards.total(where.call("shape_sums", self._i))
+            if len(of_shapes):
+                self._client.maximize_shapes(of_shapes)
+                self._shapes = self._client.dispersion()
         self._iteration += 1
 
     def close(self) -> None:
         """Add the bound after the last iteration, unless it is there."""
         if len(self._elbo) < self._iteration:
-            found = self._ascents.where.call("iterate", self._i, self._shared, self._priors.of_rows, False)
+            given = self._shared, self._priors.of_rows, self._shapes, False
+            found = self._ascents.where.call("iterate", self._i, *given)
             self._elbo.append(self._bound([bounds for bounds, _, _ in found]))
 
     def _bound(self, parts: Sequence[Array]) -> float:
         cells, rows = shards.exact(parts)
         shape, rate = self._shared[-1]
-        bound = cells - (self._exposure * (shape / rate)).sum() - rows
+        bound = cells - rows + self._client.log_prior_of_shapes()
+        if self._dispersion is None:
+            bound -= (self._exposure * (shape / rate)).sum()
         for factor, laws in enumerate(self._shared, 1):
             self._client.set_factor(factor, *laws)
             bound += self._client.log_prior(factor) - self._client.divergence(factor)
@@ -236,6 +286,9 @@ class ShardedAscent(Single):
         state |= self._priors.state(rows)
         for factor, laws in enumerate(self._shared, 1):
             state |= {f"shape_{factor}": laws[0], f"rate_{factor}": laws[1]}
+        if self._dispersion is not None:
+            of_rows = [own["dispersion"] for own in rows]
+            state["dispersion"] = np.concatenate(of_rows) if self._shapes is None else self._shapes
         return [
             replace(
                 self._run,
@@ -276,4 +329,12 @@ class Ascents(Together):
 
 def samplers(problem: Problem, runs: Sequence[Run], schedule: Schedule, where: Backend) -> list[ShardedAscent]:
     """Return what continues runs of variational inference whose rows are where the backend has them."""
+    if problem.begins_with_less_noise and not any(run.state for run in runs):
+        before = Ascents(replace(problem, less_noise=True), runs, schedule, where)
+        for one in before.each:
+            for _ in range(BEFORE):
+                before.lasting.do(one.iterate)
+        states = [one.results()[0].state for one in before.each]
+        begun = [{name: part for name, part in state.items() if not name.startswith("prior_")} for state in states]
+        runs = [replace(run, state=state) for run, state in zip(runs, begun, strict=True)]
     return Ascents(problem, runs, schedule, where).each

@@ -26,7 +26,7 @@ use super::factor_matrix::{FactorMatrix, ROWS, unpadded};
 use super::gammas::{Expectations, Prior};
 use super::hyperpriors::{self, PRIOR_SUMS, Rates};
 use super::model::{Model, Sizes};
-use super::pass::{PassInput, PassOutput, Sums, exposures};
+use super::pass::{PassInput, PassOutput, Sums, exposure_bound, exposures};
 use super::published::moments;
 use super::released_counts::{Facts, ReleasedCounts};
 use crate::monitor::{Monitor, Progress};
@@ -300,7 +300,9 @@ impl CoordinateAscent {
         threads: usize,
         monitor: &mut dyn Monitor,
     ) -> Result<(Vec<f64>, Vec<f64>, f64)> {
-        self.refuse_other_laws()?;
+        self.refuse_other_methods()?;
+        let requirement = "Poisson where statistics are summed over batches";
+        Error::require(self.dispersion.is_none(), "likelihood", "negative binomial", requirement)?;
         let (structure, layout) = (self.model.structure(), self.model.layout());
         let (left, right) = structure.sums_for(layout, factor);
         let wanted = PassOutput { left, right, bound: true, exact: false };
@@ -324,7 +326,7 @@ impl CoordinateAscent {
     /// # Errors
     /// [`Error::Domain`] for a row where no block of rows begins, or a model or method whose rows are not independent.
     pub fn place(&mut self, first_row: u64, whole: &Facts, key: [u64; 2]) -> Result<()> {
-        self.refuse_other_laws()?;
+        self.refuse_other_methods()?;
         self.model.split_from(first_row)?;
         self.table = Arc::new(Arc::unwrap_or_clone(Arc::clone(&self.table)).among(whole));
         let factors = self.model.start(whole, first_row, key).into_iter().zip(self.model.priors()).map(start);
@@ -354,15 +356,15 @@ impl CoordinateAscent {
         Ok(())
     }
 
-    /// The parts of the bound of a shard of the first factor's rows (cells, and the divergences of its rows, with what the rates of
-    /// rows lose by their own prior), after which, if asked for, those rows step to their optimum and say what the prior that they
+    /// The parts of the bound of a shard of the first factor's rows (cells, and the divergences of its rows, with what the rates and
+    /// the shapes of rows lose by their own priors), after which, if asked for, those rows step to their optimum and say what the prior that they
     /// share is set by, if it is learnt. Sums over shards do not depend on how rows are split into them, if each begins at a
     /// multiple of 128.
     ///
     /// # Errors
     /// As [`Self::statistics`].
     pub fn shard_step(&mut self, step: bool, threads: usize, monitor: &mut dyn Monitor) -> Result<[Vec<i64>; 3]> {
-        self.refuse_other_laws()?;
+        self.refuse_other_methods()?;
         let FactorMatrix { rows, width, .. } = self.factors[0].shape;
         let of_rows = self.learnt.1 == Rates::Rows && self.learnt.0.contains(&0);
         let mut divergences = vec![0; LIMBS];
@@ -372,12 +374,16 @@ impl CoordinateAscent {
                 let rates = self.model.prior(0).rate.chunks(width).map(|rates| rates[0]);
                 exact_sum::add(&mut divergences, rates.skip(first).take(block.len()).sum());
             }
+            if let Some(dispersion) = self.dispersion.as_ref().filter(|dispersion| dispersion.is_of_rows()) {
+                exact_sum::add(&mut divergences, -dispersion.log_prior_of(block.clone()));
+            }
             exact_sum::add(&mut divergences, self.divergence_of_rows(0, block));
         }
         let bound = parallel::run(threads, 1, monitor, |progress| {
             let wanted = PassOutput { left: step.then_some(0), right: false, bound: true, exact: true };
-            let (before, _) = self.pass(wanted, threads, progress)?;
+            let (before, noise) = self.pass(wanted, threads, progress)?;
             if step {
+                self.noise = noise;
                 self.update(0, &before.left, (threads, progress))?;
             }
             Ok(before.exact_bound)
@@ -387,22 +393,92 @@ impl CoordinateAscent {
     }
 
     /// The expected counts of the entries of a factor but the first in a shard, in units of 2^-64, whose sums over shards do not
-    /// depend on how rows are split either.
+    /// depend on how rows are split either, and the largest of the expected multipliers that go with them.
     ///
     /// # Errors
     /// As [`Self::statistics`].
-    pub fn shard_counts(&self, factor: usize, threads: usize, monitor: &mut dyn Monitor) -> Result<Vec<i128>> {
-        self.refuse_other_laws()?;
+    pub fn shard_counts(
+        &mut self,
+        factor: usize,
+        threads: usize,
+        monitor: &mut dyn Monitor,
+    ) -> Result<(Vec<i128>, f64)> {
+        self.refuse_other_methods()?;
         let (left, right) = self.model.structure().sums_for(self.model.layout(), factor);
         let wanted = PassOutput { left, right, bound: false, exact: true };
-        let (sums, _) = parallel::run(threads, 1, monitor, |progress| self.pass(wanted, threads, progress))?;
-        Ok(unpadded(&sums.fixed, self.factors[factor].shape.width))
+        let (sums, noise) = parallel::run(threads, 1, monitor, |progress| self.pass(wanted, threads, progress))?;
+        self.noise = noise;
+        let largest = self.noise.iter().fold(0.0, |most: f64, multiplier| most.max(multiplier[0]));
+        Ok((unpadded(&sums.fixed, self.factors[factor].shape.width), largest))
     }
 
-    fn refuse_other_laws(&self) -> Result<()> {
-        let fits = self.augmentation == Augmentation::Collapsed && self.dispersion.is_none();
-        let found = format_args!("{:?}", self.augmentation);
-        Error::require(fits, "method", found, "\"collapsed\", of Poisson counts")
+    /// What the entries of a factor but the first are exposed to in a shard of overdispersed counts, given the sums over the rows of
+    /// all shards and the largest multiplier of all: sums over shards are exact.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`]
+    pub fn weighted_exposures(
+        &self,
+        factor: usize,
+        sums: &[f64],
+        largest: f64,
+        threads: usize,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Vec<f64>> {
+        let Self { model, table, means, .. } = self;
+        let mut all: Vec<_> = means.iter().map(FactorMatrix::sums).collect();
+        all[0].copy_from_slice(sums);
+        let bound = exposure_bound(model, factor, &all, largest);
+        parallel::run(threads, 1, monitor, |progress| {
+            exposures(model, table, means, (factor, &bound), &self.multipliers(), (threads, progress))
+        })
+    }
+
+    /// Ends an iteration of a shard of overdispersed counts: sets the shapes that rows have, and returns what its cells say of shapes
+    /// that are shared, unrounded, of which there are none if they are known.
+    pub fn shape_sums(&mut self) -> Vec<i64> {
+        let Some(dispersion) = self.dispersion.as_mut().filter(|dispersion| dispersion.is_learnt()) else {
+            return vec![];
+        };
+        let rows = self.table.rows();
+        if dispersion.is_of_rows() {
+            dispersion.maximize(&dispersion.sums(&self.table, &self.noise, 0..rows));
+            return vec![];
+        }
+        let mut sums = vec![0; 2 * LIMBS * dispersion.shapes().len()];
+        for first in (0..rows).step_by(ROWS) {
+            let block = dispersion.sums(&self.table, &self.noise, first..rows.min(first + ROWS));
+            let each = sums.chunks_exact_mut(LIMBS).zip(block.as_flattened());
+            each.for_each(|(sum, &x)| exact_sum::add(sum, x));
+        }
+        sums
+    }
+
+    /// Sets the shapes that all rows share where the bound is largest, given what the cells of all shards say of them.
+    ///
+    /// # Errors
+    /// [`Error::Shape`]
+    pub fn maximize_shapes(&mut self, sums: &[i64]) -> Result<()> {
+        let Some(dispersion) = &mut self.dispersion else { return Ok(()) };
+        Error::require_shape("sums", [2 * LIMBS * dispersion.shapes().len()], [sums.len()])?;
+        let sums: Vec<_> = sums.chunks_exact(LIMBS).map(exact_sum::value).collect();
+        dispersion.maximize(sums.as_chunks().0);
+        Ok(())
+    }
+
+    /// The log-density of the prior of shapes that all rows share.
+    pub fn log_prior_of_shapes(&self) -> f64 {
+        self.dispersion.as_ref().filter(|dispersion| !dispersion.is_of_rows()).map_or(0.0, Dispersion::log_prior)
+    }
+
+    fn refuse_other_methods(&self) -> Result<()> {
+        let fits = self.augmentation == Augmentation::Collapsed;
+        Error::require(fits, "method", format_args!("{:?}", self.augmentation), "\"collapsed\"")
+    }
+
+    /// What the rates of cells are multiplied by, where counts are overdispersed.
+    fn multipliers(&self) -> Vec<f64> {
+        self.dispersion.iter().flat_map(|_| &self.noise).map(|multiplier| multiplier[0]).collect()
     }
 
     /// Passes over all cells at the optimal law of their counts: what is wanted of them, and the new noise.
@@ -435,7 +511,7 @@ impl CoordinateAscent {
             self.maximize_prior(factor);
         }
         if let Some(dispersion) = &mut self.dispersion {
-            dispersion.maximize(&self.table, &self.noise);
+            dispersion.maximize(&dispersion.sums(&self.table, &self.noise, 0..self.table.rows()));
         }
         Ok(())
     }
@@ -488,14 +564,14 @@ impl CoordinateAscent {
     /// Sets the laws of a factor given the expected counts of its entries. The means have those of the rows before, so that
     /// where rows are exposed to one another each is at an optimum of its own.
     fn update(&mut self, factor: usize, counts: &[f64], (threads, progress): (usize, &Progress)) -> Result<()> {
-        let Self { table, model, means, factors, dispersion, noise, .. } = self;
+        // Multipliers, and what they make of the exposures where those do not depend on one another.
+        let multipliers = self.multipliers();
+        let Self { table, model, means, factors, dispersion, .. } = self;
         let (structure, layout, prior) = (model.structure(), model.layout(), model.prior(factor));
         let (width, stride) = (means[factor].width, means[factor].stride);
         let symmetric = structure.is_symmetric(factor);
         let mut sums: Vec<_> = means.iter().map(FactorMatrix::sums).collect();
         let mut exposure = vec![0.0; stride];
-        // Multipliers, and what they make of the exposures where those do not depend on one another.
-        let multipliers: Vec<f64> = dispersion.iter().flat_map(|_| &*noise).map(|multiplier| multiplier[0]).collect();
         let weighted = match dispersion {
             Some(_) if !structure.in_turn() => {
                 Some(exposures(model, table, means, (factor, &[]), &multipliers, (threads, progress))?)

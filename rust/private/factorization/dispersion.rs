@@ -23,6 +23,7 @@ use crate::numeric::exact_sum::{self, LIMBS};
 use crate::numeric::special::gamma::{digamma, log_gamma};
 use crate::stream::{Xoshiro, xoshiro};
 use crate::{Error, Result, parallel};
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// The purpose of the words of multipliers.
@@ -124,6 +125,16 @@ impl Dispersion {
         self.axis == DispersionAxis::Table && self.prior.is_some()
     }
 
+    /// Whether each row has a shape.
+    pub fn is_of_rows(&self) -> bool {
+        self.axis == DispersionAxis::Rows
+    }
+
+    /// Whether shapes are learnt.
+    pub fn is_learnt(&self) -> bool {
+        self.prior.is_some()
+    }
+
     /// Whether a shape is of a column, of which cells in all rows tell.
     pub fn is_of_columns(&self) -> bool {
         self.axis == DispersionAxis::Columns
@@ -186,13 +197,14 @@ impl Dispersion {
         }
     }
 
-    /// Sets shapes that are learnt where the expected logarithm of their density is largest, given E e and E e - E ln e of the
-    /// multipliers of all cells: n (ln r + 1 - psi(r)) = sum (E e - E ln e), but for the prior.
-    pub fn maximize(&mut self, table: &ReleasedCounts, multipliers: &[[f64; 2]]) {
-        let Some([mean, deviation]) = self.prior else { return };
+    /// What shapes that are learnt are set by, shape by shape: the number of observed cells in some rows and their sum of E e - E ln e,
+    /// given E e and E e - E ln e of the multipliers of all cells.
+    pub fn sums(&self, table: &ReleasedCounts, multipliers: &[[f64; 2]], rows: Range<usize>) -> Vec<[f64; 2]> {
         let mut sums = vec![[0.0; 2]; self.shapes.len()];
-        for (row, multipliers) in multipliers.chunks_exact(table.cols().max(1)).enumerate() {
+        let cols = table.cols();
+        for row in rows {
             let codes = table.row(row).codes;
+            let multipliers = &multipliers[row * cols..(row + 1) * cols];
             for (column, (multiplier, _)) in
                 multipliers.iter().zip(codes).enumerate().filter(|(_, (_, code))| **code != HELD_OUT)
             {
@@ -200,7 +212,14 @@ impl Dispersion {
                 sums[group] = [sums[group][0] + 1.0, sums[group][1] + multiplier[1]];
             }
         }
-        for (r, [number, sum]) in self.shapes.iter_mut().zip(sums) {
+        sums
+    }
+
+    /// Sets shapes that are learnt where the expected logarithm of their density is largest, given [`Self::sums`] over all rows:
+    /// n (ln r + 1 - psi(r)) = sum (E e - E ln e), but for the prior.
+    pub fn maximize(&mut self, sums: &[[f64; 2]]) {
+        let Some([mean, deviation]) = self.prior else { return };
+        for (r, &[number, sum]) in self.shapes.iter_mut().zip(sums) {
             let slope = |log: f64| {
                 let r = log.exp();
                 r * (number * (log + 1.0 - digamma(r)) - sum) - (log - mean) / (deviation * deviation)
@@ -216,8 +235,13 @@ impl Dispersion {
 
     /// The log-density of the prior of what is learnt, but for a constant.
     pub fn log_prior(&self) -> f64 {
+        self.log_prior_of(0..self.shapes.len())
+    }
+
+    /// The same of some shapes.
+    pub fn log_prior_of(&self, which: Range<usize>) -> f64 {
         let Some([mean, deviation]) = self.prior else { return 0.0 };
-        self.shapes.iter().map(|r| -0.5 * ((r.ln() - mean) / deviation).powi(2)).sum()
+        self.shapes[which].iter().map(|r| -0.5 * ((r.ln() - mean) / deviation).powi(2)).sum()
     }
 
     /// Turns the rates of all cells into multipliers, zero where a cell is not observed, and their counts into pseudo-counts, of

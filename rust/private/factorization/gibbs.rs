@@ -17,7 +17,7 @@ use super::gammas::Prior;
 use super::hyperpriors::{self, PRIOR_SUMS, Rates};
 use super::likelihood;
 use super::model::{FACTORS, Model, Sizes};
-use super::pass::exposures;
+use super::pass::{exposure_bound, exposures};
 use super::released_counts::{Facts, ReleasedCounts};
 use super::sweep::{Kept, Laws, Sweep, split_counts};
 pub use super::sweep::{Method, Tally};
@@ -69,9 +69,6 @@ pub struct GibbsChain {
     last: [f64; 2],
     first_row: u64,
 }
-
-/// What exposures are bounded by at the most, far from the largest double.
-const LARGEST_BOUND: f64 = 1e300;
 
 /// What a sweep of a shard of overdispersed counts returns.
 #[derive(Clone, Debug)]
@@ -574,13 +571,7 @@ impl GibbsChain {
     /// What the entries of a factor are exposed to where cells have multipliers, given the sums of all factors. Where rows may be in
     /// several places, the parts of it add up exactly.
     fn weighted(&self, factor: usize, sums: &[Vec<f64>], largest: f64, here: (usize, &Progress)) -> Result<Vec<f64>> {
-        let mut bound = vec![];
-        // Rows of the first factor are whole in one place.
-        if factor > 0 && self.model.structure().is_split_by_rows() {
-            bound = vec![0.0; self.model.layout().stride()];
-            cp::of_all_cells(factor, sums, &mut bound);
-            bound.iter_mut().for_each(|x| *x = (*x * largest).min(LARGEST_BOUND));
-        }
+        let bound = exposure_bound(&self.model, factor, sums, largest);
         exposures(&self.model, &self.table, &self.factors, (factor, &bound), &self.cells.1, here)
     }
 

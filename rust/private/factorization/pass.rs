@@ -11,7 +11,7 @@
 
 use super::cell::{log_sum, scaled_mean};
 use super::collapsed::CollapsedRow;
-use super::cp::anchor;
+use super::cp::{self, anchor};
 use super::dispersion::Dispersion;
 use super::factor_matrix::FactorMatrix;
 use super::model::Model;
@@ -30,6 +30,9 @@ use std::ops::Range;
 
 /// Rows whose sums are formed one after the other; partial sums of such blocks are added in order, so that their bits depend on it.
 const BLOCK: usize = 128;
+
+/// What exposures are bounded by at the most, far from the largest double.
+const LARGEST_BOUND: f64 = 1e300;
 
 /// What a pass over all cells adds up.
 #[derive(Clone, Copy)]
@@ -94,6 +97,18 @@ enum CellWeights<'a> {
     Overdispersed(&'a Dispersion, &'a [FactorMatrix], Panels),
     /// These, row by row.
     Given(&'a [f64]),
+}
+
+/// A bound on the exposures of a factor by component, given the sums of all factors and the largest multiplier of all parts of the
+/// table, where these are to add up exactly; else nothing. Rows of the first factor are whole in one place.
+pub fn exposure_bound(model: &Model, factor: usize, sums: &[Vec<f64>], largest: f64) -> Vec<f64> {
+    if factor == 0 || !model.structure().is_split_by_rows() {
+        return vec![];
+    }
+    let mut bound = vec![0.0; model.layout().stride()];
+    cp::of_all_cells(factor, sums, &mut bound);
+    bound.iter_mut().for_each(|x| *x = (*x * largest).min(LARGEST_BOUND));
+    bound
 }
 
 /// What the entries of a factor are exposed to where each cell has a weight by which its rate is multiplied, padded as it is. Given
