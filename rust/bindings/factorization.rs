@@ -373,33 +373,44 @@ impl GibbsChain {
         py: Python<'py>,
         shared: Vec<LentTable<'_, f64>>,
         threads: usize,
-    ) -> PyResult<Row<'py, u64>> {
+    ) -> PyResult<Table<'py, u64>> {
         let shared = matrices(py, &shared)?;
         let short = compute(py, None, |monitor| self.chain.begin_sweep(shared, threads, monitor))?;
-        Ok(PyArray1::from_slice(py, &short))
+        PyArray1::from_slice(py, short.as_flattened()).reshape([short.len(), SHORT])
     }
 
-    fn shape_sums<'py>(&self, py: Python<'py>, r: f64, threads: usize) -> PyResult<Table<'py, i64>> {
-        let sum = compute(py, None, |monitor| self.chain.shape_sums(r, threads, monitor))?;
-        PyArray1::from_vec(py, sum).reshape([1, LIMBS])
+    fn shape_sums<'py>(&self, py: Python<'py>, shapes: LentRow<'_, f64>, threads: usize) -> PyResult<Table<'py, i64>> {
+        let shapes = shapes.as_slice()?;
+        let sums = compute(py, None, |monitor| self.chain.shape_sums(shapes, threads, monitor))?;
+        let rows = sums.len() / LIMBS;
+        PyArray1::from_vec(py, sums).reshape([rows, LIMBS])
     }
 
-    /// The next shape whose likelihood is asked for; none once a shape is drawn.
-    fn redraw_shared_shape(&mut self, short: LentRow<'_, u64>, known: Vec<f64>) -> PyResult<Option<f64>> {
-        let wrong = |_| PyValueError::new_err(format!("`short` must have shape ({SHORT},), got ({},)", short.len()));
-        let counts = short.as_slice()?.try_into().map_err(wrong)?;
-        Ok(self.chain.redraw_shared_shape(counts, &known))
+    /// The next shapes whose likelihoods are asked for, no number where one is drawn; empty once all are.
+    fn redraw_shared_shapes<'py>(
+        &mut self,
+        py: Python<'py>,
+        short: LentTable<'_, u64>,
+        known: Vec<Vec<f64>>,
+    ) -> PyResult<Row<'py, f64>> {
+        let (short, rest) = short.as_slice()?.as_chunks();
+        if !rest.is_empty() {
+            return Err(PyValueError::new_err(format!("`short` must have {SHORT} columns")));
+        }
+        let asked = self.chain.redraw_shared_shapes(short, &known).map_err(|error| raise(py, error))?;
+        Ok(asked.into_pyarray(py))
     }
 
     /// As `shard_sweep`, with all counts that were drawn and the largest multiplier.
-    #[pyo3(signature = (shape, threads))]
+    #[pyo3(signature = (shapes, threads))]
     fn end_sweep<'py>(
         &mut self,
         py: Python<'py>,
-        shape: Option<f64>,
+        shapes: Option<LentRow<'_, f64>>,
         threads: usize,
     ) -> PyResult<(ShardSweep<'py>, u64, f64)> {
-        let ended = compute(py, None, |monitor| self.chain.end_sweep(shape, threads, monitor))?;
+        let shapes = given(shapes.as_ref())?;
+        let ended = compute(py, None, |monitor| self.chain.end_sweep(shapes.as_deref(), threads, monitor))?;
         Ok((self.swept(py, &ended.tallies, ended.of_prior)?, ended.total, ended.largest))
     }
 

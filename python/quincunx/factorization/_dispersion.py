@@ -71,8 +71,8 @@ class Dispersion:
 
     @property
     def is_shared(self) -> bool:
-        """Whether all cells tell of one that is learnt."""
-        return self.learnt and self.axis == "table"
+        """Whether cells in all rows tell of what is learnt."""
+        return self.learnt and self.axis != "rows"
 
     def variable(self, layout: Layout) -> Factor:
         """Return the variable of the draws."""

@@ -288,8 +288,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             Where the rows of a matrix or tensor are, in one part for each worker of Dask, or in so many parts in this
             process, one after the other. Every chain lives in all of them. The draws do not depend on it, bit for bit;
             an ascent is the same for any number of parts, and differs by rounding from one without them. There can be
-            no callback, and no executor beside it. There must be a factor for each axis and no other, and in Gibbs
-            sampling no dispersion of each column.
+            no callback, and no executor beside it. There must be a factor for each axis and no other.
         checkpoint : path, optional
             Where the fit keeps its chains. Called again with the same path, data and parameters after a stop, even by
             ``kill -9``, it goes on from there and gives the same draws, bit for bit; with ``random_state=None``, those

@@ -17,8 +17,6 @@ def check(problem: Problem) -> None:
     what = None
     if problem.layout.model != "cp" or len(problem.layout.factors) != len(problem.data.shape):
         what = "a matrix or tensor with a factor for each axis alone, given which rows of the first are independent"
-    elif problem.sampled and problem.dispersion is not None and problem.dispersion.axis == "columns":
-        what = "a dispersion of the table or of each row where it is drawn: the cells of a column are in several places"
     elif problem.inference == "svi" or (problem.inference == "vi" and problem.method != "collapsed"):
         what = 'Gibbs sampling, or variational inference by the method "collapsed"'
     if what is not None:

@@ -105,22 +105,22 @@ class GibbsShard(RowShard):
             self._chains[chain].set_prior(0, *prior)
 
     def begin_sweep(self, given: dict[int, Shared]) -> dict[int, Array]:
-        """Draw the counts of some chains that are overdispersed; return how many are larger than 0, 1, ..."""
+        """Draw the counts of some chains that are overdispersed; return how many are larger than 0, 1, ... by shape."""
         found = {}
         for chain, (factors, prior) in given.items():
             self._told(chain, prior)
-            found[chain] = self._chains[chain].begin_sweep(factors, self._threads)
+            found[chain] = shards.narrow(self._chains[chain].begin_sweep(factors, self._threads))
         return found
 
-    def shape_sums(self, shapes: dict[int, float]) -> dict[int, Array]:
-        """Return what the cells say besides of a shape that all share, for some chains."""
-        return {chain: self._chains[chain].shape_sums(r, self._threads) for chain, r in shapes.items()}
+    def shape_sums(self, shapes: dict[int, Floats]) -> dict[int, Array]:
+        """Return what the cells of some chains say besides of those shapes that are numbers."""
+        return {chain: self._chains[chain].shape_sums(own, self._threads) for chain, own in shapes.items()}
 
-    def end_sweep(self, shapes: dict[int, float | None]) -> dict[int, Swept]:
-        """End the sweeps that were begun, given the shape that all cells share where there is one."""
+    def end_sweep(self, shapes: dict[int, Floats | None]) -> dict[int, Swept]:
+        """End the sweeps that were begun, given the shapes that rows share if there are any."""
         found = {}
-        for chain, r in shapes.items():
-            swept, total, largest = self._chains[chain].end_sweep(r, self._threads)
+        for chain, own in shapes.items():
+            swept, total, largest = self._chains[chain].end_sweep(own, self._threads)
             found[chain] = _narrow(swept), total, largest
         return found
 
@@ -190,17 +190,11 @@ class _SharedChain:
         if shapes is not None:
             self.set_shapes(shapes)
 
-    @property
-    def shape(self) -> float:
-        """The shape of the multipliers that all cells share."""
-        shapes = self.chain.dispersion()
-        assert shapes is not None
-        return float(shapes[0])
-
     def set_shapes(self, shapes: Floats) -> None:
-        """Set the shapes of the multipliers; those of rows are where the rows are."""
+        """Set the shapes of the multipliers; of those of rows the client has one, which is never looked at."""
         assert self.dispersion is not None
-        self.chain.set_dispersion(*self.dispersion.arguments(shapes[:1]))
+        of_rows = self.dispersion.axis == "rows"
+        self.chain.set_dispersion(*self.dispersion.arguments(shapes[:1] if of_rows else shapes))
 
 
 class ShardedGibbs(Together, Sampler):
@@ -318,19 +312,21 @@ class ShardedGibbs(Together, Sampler):
             self._keep({i: one.factors for i, one in kept.items()})
 
     def _overdispersed(self, given: dict[int, Shared]) -> list[dict[int, Swept]]:
-        """Sweep the rows of some overdispersed chains; a shape that all cells share is drawn on the way."""
-        begun, known = self.where.call("begin_sweep", given), {i: list[float]() for i in given}
-        short = {i: np.sum([shard[i] for shard in begun], axis=0) for i in given}
-        asked: dict[int, float | None] = dict.fromkeys(given)
+        """Sweep the rows of some overdispersed chains; shapes that rows share are drawn on the way."""
+        begun = self.where.call("begin_sweep", given)
+        short = {i: shards.total(shard[i] for shard in begun).astype(np.uint64) for i in given}
+        known = {i: [list[float]() for _ in own] for i, own in short.items()}
         learnt = self.problem.dispersion is not None and self.problem.dispersion.is_shared
         going = set(given) if learnt else set()
         while going:
-            asked |= {i: self.each[i].chain.redraw_shared_shape(short[i], known[i]) for i in going}
-            going = {i for i in going if asked[i] is not None}
+            asked = {i: self.each[i].chain.redraw_shared_shapes(short[i], known[i]) for i in going}
+            going = {i for i in going if len(asked[i])}
             sums = self.where.call("shape_sums", {i: asked[i] for i in going}) if going else []
             for i in going:
-                known[i].append(float(shards.exact(shard[i] for shard in sums)[0]))
-        return self.where.call("end_sweep", {i: self.each[i].shape if learnt else None for i in given})
+                places = np.flatnonzero(~np.isnan(asked[i]))
+                for place, one in zip(places, shards.exact(shard[i] for shard in sums), strict=True):
+                    known[i][place].append(float(one))
+        return self.where.call("end_sweep", {i: self.each[i].chain.dispersion() if learnt else None for i in given})
 
     def _keep(self, drawn: dict[int, list[Floats]]) -> None:
         """Keep a draw of some chains."""

@@ -120,9 +120,9 @@ impl Dispersion {
         }
     }
 
-    /// Whether one shape is learnt that the cells of all rows tell of.
+    /// Whether shapes are learnt that the cells of all rows tell of.
     pub fn is_shared(&self) -> bool {
-        self.axis == DispersionAxis::Table && self.prior.is_some()
+        self.axis != DispersionAxis::Rows && self.prior.is_some()
     }
 
     /// Whether each row has a shape.
@@ -135,14 +135,9 @@ impl Dispersion {
         self.prior.is_some()
     }
 
-    /// Whether a shape is of a column, of which cells in all rows tell.
-    pub fn is_of_columns(&self) -> bool {
-        self.axis == DispersionAxis::Columns
-    }
-
-    /// Sets the shape that all cells share.
-    pub fn set_shared(&mut self, r: f64) {
-        self.shapes[0] = r;
+    /// Sets all shapes.
+    pub fn set_shapes(&mut self, shapes: &[f64]) {
+        self.shapes.copy_from_slice(shapes);
     }
 
     /// A draw of the shape of a group, given how many positive counts it has and the likelihood, all but a constant.
@@ -155,10 +150,15 @@ impl Dispersion {
         slice(self.shapes[group].ln(), width, [-FARTHEST, FARTHEST], density, &mut rng).exp()
     }
 
-    /// A draw of the shape that all cells share, given how many counts are larger than 0, 1, ..., and what the cells say of a shape
-    /// besides that, as [`TableTails::sums`] has it of all rows.
-    pub fn drawn_shared(&self, short: &[u64; SHORT], address: SweepAddress, others: impl Fn(f64) -> f64) -> f64 {
-        self.drawn(0, address, short[0], |r| of_short(short, r) + others(r))
+    /// A draw of a shape that rows share, given how many counts of its cells are larger than 0, 1, ..., and what these cells say of a
+    /// shape besides that, as [`TableTails::sums`] has it of all rows.
+    pub fn drawn_shared(
+        &self,
+        (group, short): (usize, &[u64; SHORT]),
+        address: SweepAddress,
+        others: impl Fn(f64) -> f64,
+    ) -> f64 {
+        self.drawn(group, address, short[0], |r| of_short(short, r) + others(r))
     }
 
     /// Redraws shapes that are learnt, given rates and counts of all cells, both zero where a cell is not observed.
@@ -166,35 +166,25 @@ impl Dispersion {
         if self.prior.is_none() {
             return;
         }
-        let (axis, level) = (self.axis, level());
-        match axis {
+        let level = level();
+        self.shapes = match self.axis {
             DispersionAxis::Table => {
                 let tails = TableTails::new(rates, counts, cols);
-                self.shapes[0] = self.drawn_shared(&tails.short, address, |r| exact_sum::value(&tails.sums(rates, r)));
+                vec![self.drawn_shared((0, &tails.short), address, |r| exact_sum::value(&tails.sums(rates, r)))]
             }
-            DispersionAxis::Rows | DispersionAxis::Columns => {
-                let group = |group: usize| {
-                    let gather = |of: &mut dyn FnMut(usize)| {
-                        (0..counts.len() / cols.max(1)).for_each(|row| of(row * cols + group))
-                    };
-                    let (mut own_rates, mut own_counts) = (vec![], vec![]);
-                    let (rates, counts) = if axis == DispersionAxis::Rows {
-                        let here = group * cols..(group + 1) * cols;
-                        (&rates[here.clone()], &counts[here])
-                    } else {
-                        gather(&mut |cell| {
-                            own_rates.push(rates[cell]);
-                            own_counts.push(counts[cell]);
-                        });
-                        (own_rates.as_slice(), own_counts.as_slice())
-                    };
-                    let tails = Tails::new(rates, counts);
-                    let of_rates = |r: f64| r * at_level!(level, of_rates(rates, tails.largest, r));
-                    self.drawn(group, address, tails.short[0], |r| tails.log_likelihood(r, level) - of_rates(r))
-                };
-                self.shapes = parallel::map(self.shapes.len(), group);
-            }
-        }
+            DispersionAxis::Columns => parallel::map(cols, |column| {
+                let rates = column_of(rates, cols, column);
+                let tails = TableTails::new(&rates, &column_of(counts, cols, column), 1);
+                self.drawn_shared((column, &tails.short), address, |r| exact_sum::value(&tails.sums(&rates, r)))
+            }),
+            DispersionAxis::Rows => parallel::map(self.shapes.len(), |row| {
+                let here = row * cols..(row + 1) * cols;
+                let (rates, counts) = (&rates[here.clone()], &counts[here]);
+                let tails = Tails::new(rates, counts);
+                let of_rates = |r: f64| r * at_level!(level, of_rates(rates, tails.largest, r));
+                self.drawn(row, address, tails.short[0], |r| tails.log_likelihood(r, level) - of_rates(r))
+            }),
+        };
     }
 
     /// What shapes that are learnt are set by, shape by shape: the number of observed cells in some rows and their sum of E e - E ln e,
@@ -417,14 +407,21 @@ fn products<const TERMS: usize>(rates: &[f64], r: f64) -> f64 {
             sums[lane] += ln(products[lane]);
         }
     }
-    let mut sum = 0.0;
-    for lane in sums {
-        sum += lane;
+    if !rest.is_empty() {
+        let rest = eight(rest);
+        for lane in 0..8 {
+            sums[lane] += ln(1.0 + rest[lane] * inverse);
+        }
     }
-    for rate in rest {
-        sum += ln(1.0 + rate * inverse);
-    }
-    sum
+    sums.iter().sum()
+}
+
+/// Fewer than eight numbers, and zeros.
+#[inline(always)]
+fn eight(some: &[f64]) -> [f64; 8] {
+    let mut found = [0.0; 8];
+    found[..some.len()].copy_from_slice(some);
+    found
 }
 
 /// The largest of some, which are not negative.
@@ -452,7 +449,13 @@ fn of_counts(rates: &[f64], counts: &[f64], r: f64) -> f64 {
             sums[lane] += counts[lane] * ln(1.0 + rates[lane] * inverse);
         }
     }
-    sums.iter().sum::<f64>() + rest.iter().zip(last).map(|(rate, count)| count * ln(1.0 + rate * inverse)).sum::<f64>()
+    if !rest.is_empty() {
+        let (rates, counts) = (eight(rest), eight(last));
+        for lane in 0..8 {
+            sums[lane] += counts[lane] * ln(1.0 + rates[lane] * inverse);
+        }
+    }
+    sums.iter().sum()
 }
 
 /// How many counts are larger than 0, 1, ..., the counts beyond, and the rates of all that are positive.
@@ -473,6 +476,11 @@ impl Tails {
     fn new(all_rates: &[f64], counts: &[u32]) -> Self {
         let (mut short, mut long) = ([0; SHORT], vec![]);
         let number = counts.iter().filter(|count| **count > 0).count();
+        if number == 0 {
+            let largest = at_level!(level(), largest(all_rates));
+            let (rates, ends, counts) = (vec![], [0; FEW], vec![]);
+            return Self { short, long, rates, ends, counts, most: 0.0, largest };
+        }
         // One place more, for what is written and not kept.
         let (mut own_rates, mut own_counts, mut found) = (vec![0.0; number + 1], vec![0.0; number + 1], 0);
         for (start, counts) in positive_eights(counts) {
@@ -511,10 +519,17 @@ impl Tails {
         of_short(&self.short, r) + self.others(r, level)
     }
 
+    /// The terms of counts beyond [`SHORT`] from there on.
+    fn of_long(&self, r: f64) -> f64 {
+        if self.long.is_empty() {
+            return 0.0;
+        }
+        let start = log_gamma(r + SHORT as f64);
+        self.long.iter().map(|y| log_gamma(r + y) - start - (y - SHORT as f64) * r.ln()).sum()
+    }
+
     /// The same without the terms of j below [`SHORT`].
     fn others(&self, r: f64, level: Level) -> f64 {
-        let start = log_gamma(r + SHORT as f64);
-        let long = self.long.iter().map(|y| log_gamma(r + y) - start - (y - SHORT as f64) * r.ln());
         let (mut of_few, mut start) = (0.0, 0);
         for (count, &end) in (1..).zip(&self.ends) {
             if start < end {
@@ -522,7 +537,7 @@ impl Tails {
             }
             start = end;
         }
-        long.sum::<f64>() - of_few - at_level!(level, of_counts(&self.rates[start..], &self.counts, r))
+        self.of_long(r) - of_few - at_level!(level, of_counts(&self.rates[start..], &self.counts, r))
     }
 }
 
@@ -557,17 +572,74 @@ impl TableTails {
     }
 
     /// The log-likelihood of a shape, but for what [`Self::short`] says, unrounded; given the rates of all cells once more.
-    pub fn sums(&self, rates: &[f64], r: f64) -> Vec<i64> {
+    pub fn sums(&self, rates: &[f64], r: f64) -> [i64; LIMBS] {
         let level = level();
+        let mut sum = [0; LIMBS];
         let each: Vec<_> = rates.chunks(self.cells).zip(&self.blocks).collect();
-        let of_block = |block: usize| {
-            let (rates, tails) = each[block];
-            tails.others(r, level) - r * at_level!(level, of_rates(rates, tails.largest, r))
-        };
-        let mut sum = vec![0; LIMBS];
-        parallel::map(each.len(), of_block).into_iter().for_each(|x| exact_sum::add(&mut sum, x));
+        if self.cells == super::factor_matrix::ROWS {
+            // Columns are side by side already, and their blocks short.
+            at_level!(level, of_short_blocks(&each, r, &mut sum));
+        } else {
+            let of_block = |block: usize| {
+                let (rates, tails) = each[block];
+                tails.others(r, level) - r * at_level!(level, of_rates(rates, tails.largest, r))
+            };
+            parallel::map(each.len(), of_block).into_iter().for_each(|x| exact_sum::add(&mut sum, x));
+        }
         sum
     }
+}
+
+/// What blocks that are too short for classes of counts say of a shape.
+#[inline(always)]
+fn of_short_blocks(blocks: &[(&[f64], &Tails)], r: f64, sum: &mut [i64]) {
+    for (rates, tails) in blocks {
+        let of_counts = of_counts(&tails.rates, &tails.counts, r);
+        exact_sum::add(sum, tails.of_long(r) - of_counts - r * of_rates(rates, tails.largest, r));
+    }
+}
+
+/// What the cells of a part of a table say of each shape that rows share; nothing where there is none to be learnt.
+#[derive(Clone, Debug)]
+pub struct SharedTails {
+    /// With the rates of a column.
+    groups: Vec<(Option<Vec<f64>>, TableTails)>,
+}
+
+impl SharedTails {
+    /// Of rates and counts of all cells of the part.
+    pub fn new(dispersion: &Dispersion, rates: &[f64], counts: &[u32], cols: usize) -> Self {
+        let groups = match dispersion.axis {
+            _ if !dispersion.is_shared() => vec![],
+            DispersionAxis::Columns => parallel::map(cols, |column| {
+                let rates = column_of(rates, cols, column);
+                let tails = TableTails::new(&rates, &column_of(counts, cols, column), 1);
+                (Some(rates), tails)
+            }),
+            _ => vec![(None, TableTails::new(rates, counts, cols))],
+        };
+        Self { groups }
+    }
+
+    /// How many counts are larger than 0, 1, ..., shape by shape.
+    pub fn short(&self) -> Vec<[u64; SHORT]> {
+        self.groups.iter().map(|(_, tails)| tails.short).collect()
+    }
+
+    /// What [`TableTails::sums`] are of each shape that is a number, given the rates of all cells once more.
+    pub fn sums(&self, rates: &[f64], shapes: &[f64]) -> Vec<i64> {
+        let asked: Vec<_> = self.groups.iter().zip(shapes).filter(|(_, r)| !r.is_nan()).collect();
+        let of_group = |group: usize| {
+            let ((own, tails), r) = asked[group];
+            tails.sums(own.as_deref().unwrap_or(rates), *r)
+        };
+        parallel::map(asked.len(), of_group).concat()
+    }
+}
+
+/// A column of a table.
+fn column_of<T: Copy>(cells: &[T], cols: usize, column: usize) -> Vec<T> {
+    cells[column.min(cells.len())..].iter().step_by(cols).copied().collect()
 }
 
 /// A draw from the slice below the density of the old value, within bounds to which the prior is cut: stepped out, then shrunk

@@ -11,7 +11,7 @@
 use super::allocation::SweepAddress;
 use super::cp;
 use super::dirichlet;
-use super::dispersion::{Dispersion, SHORT, TableTails, largest};
+use super::dispersion::{Dispersion, SHORT, SharedTails, largest};
 use super::factor_matrix::FactorMatrix;
 use super::gammas::Prior;
 use super::hyperpriors::{self, PRIOR_SUMS, Rates};
@@ -26,7 +26,6 @@ use crate::distributions::words::RowWords;
 use crate::inference::Chain;
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::dispatch::{at_level, level};
-use crate::numeric::exact_sum::LIMBS;
 use crate::stream::xoshiro;
 use crate::{Error, Result, memory, parallel};
 use std::borrow::Cow;
@@ -58,8 +57,8 @@ pub struct GibbsChain {
     learnt: (Vec<usize>, Rates),
     /// Counts of overdispersed cells and their rates, until pseudo-counts and multipliers replace them: of the sweep that goes on.
     cells: (Vec<u32>, Vec<f64>),
-    /// Of a shard of overdispersed counts, between the parts of a sweep: the tally, and what the cells say of a shared shape.
-    begun: Option<(Tally, TableTails)>,
+    /// Of a shard of overdispersed counts, between the parts of a sweep: the tally, and what the cells say of shared shapes.
+    begun: Option<(Tally, SharedTails)>,
     method: Method,
     key: [u64; 2],
     iteration: u64,
@@ -135,13 +134,6 @@ impl GibbsChain {
     /// [`Error::Domain`] for a row where no block of rows begins, or a model that is not [`Model::split_from`] there.
     pub fn place(&mut self, first_row: u64, whole: &Facts) -> Result<()> {
         self.model.split_from(first_row)?;
-        let by_columns = self.dispersion.as_ref().is_some_and(Dispersion::is_of_columns);
-        Error::require(
-            !by_columns,
-            "dispersion",
-            "of columns",
-            "of the table or of rows, whose columns are in several places",
-        )?;
         self.table = Arc::new(Arc::unwrap_or_clone(Arc::clone(&self.table)).among(whole));
         self.positive = share(whole, self.table.cols());
         self.whole = whole.rows as usize * self.table.cols();
@@ -176,7 +168,7 @@ impl GibbsChain {
     }
 
     /// Begins a sweep of a shard of overdispersed counts, given all factors but the first: draws its counts. Returns how many of
-    /// them are larger than 0, 1, ..., which a shared shape is redrawn by.
+    /// them are larger than 0, 1, ..., which shared shapes are redrawn by.
     ///
     /// # Errors
     /// As [`Self::shard_sweep`].
@@ -185,55 +177,49 @@ impl GibbsChain {
         shared: Vec<FactorMatrix>,
         threads: usize,
         monitor: &mut dyn Monitor,
-    ) -> Result<[u64; SHORT]> {
+    ) -> Result<Vec<[u64; SHORT]>> {
         self.set_shared(shared)?;
         let total = self.table.rows() as u64;
         let (tally, tails) = parallel::run(threads, total, monitor, |progress| {
             let (tally, _) = self.allocate(0..self.table.rows(), progress)?;
-            let (counts, rates): (&[u32], &[f64]) =
-                if self.shares_shape() { (&self.cells.0, &self.cells.1) } else { Default::default() };
-            Ok((tally, TableTails::new(rates, counts, self.table.cols())))
+            let (counts, rates) = (&self.cells.0, &self.cells.1);
+            let tails = self.dispersion.as_ref().map(|own| SharedTails::new(own, rates, counts, self.table.cols()));
+            Ok((tally, tails))
         })?;
         self.iteration += 1;
-        let short = tails.short;
+        let Some(tails) = tails else {
+            return Err(Error::domain("likelihood", "Poisson", "negative binomial"));
+        };
+        let short = tails.short();
         self.begun = Some((tally, tails));
         Ok(short)
     }
 
-    /// Whether a shape is learnt that the cells of all shards tell of.
-    pub fn shares_shape(&self) -> bool {
-        self.dispersion.as_ref().is_some_and(Dispersion::is_shared)
-    }
-
-    /// What the cells of a shard say besides of a shape that all share, unrounded, within a sweep that was begun.
-    pub fn shape_sums(&self, r: f64, threads: usize, monitor: &mut dyn Monitor) -> Result<Vec<i64>> {
+    /// What the cells of a shard say besides of those shared shapes that are numbers, unrounded, within a sweep that was begun.
+    pub fn shape_sums(&self, shapes: &[f64], threads: usize, monitor: &mut dyn Monitor) -> Result<Vec<i64>> {
         let tails = self.begun.as_ref().map(|(_, tails)| tails);
-        parallel::run(threads, 1, monitor, |_| Ok(tails.map_or(vec![0; LIMBS], |tails| tails.sums(&self.cells.1, r))))
+        parallel::run(threads, 1, monitor, |_| Ok(tails.map_or(vec![], |tails| tails.sums(&self.cells.1, shapes))))
     }
 
-    /// Ends a sweep of a shard of overdispersed counts, given the shape that all cells share if there is one: redraws its rows of the
+    /// Ends a sweep of a shard of overdispersed counts, given the shapes that rows share if there are any: redraws its rows of the
     /// first factor. Returns what [`Self::shard_sweep`] does, all counts that were drawn, and the largest multiplier.
     ///
     /// # Errors
     /// As [`Self::shard_sweep`]; [`Error::Domain`] for a sweep that was not begun.
     pub fn end_sweep(
         &mut self,
-        shared_shape: Option<f64>,
+        shared_shapes: Option<&[f64]>,
         threads: usize,
         monitor: &mut dyn Monitor,
     ) -> Result<SweptShard> {
         let Some((mut tally, _)) = self.begun.take() else {
             return Err(Error::domain("sweep", "none", "begun"));
         };
-        Error::require(
-            self.shares_shape() == shared_shape.is_some(),
-            "shape",
-            "none",
-            "given where all cells share one",
-        )?;
+        let shared = self.dispersion.as_ref().filter(|own| own.is_shared()).map_or(0, |own| own.shapes().len());
+        Error::require_shape("shapes", [shared], [shared_shapes.map_or(0, <[f64]>::len)])?;
         let total = tally.total();
         parallel::run(threads, 1, monitor, |_| {
-            self.draw_multipliers(&mut tally, shared_shape);
+            self.draw_multipliers(&mut tally, shared_shapes);
             let sums: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
             self.redraw(0, &tally.parts[0], &sums, None);
             Ok(())
@@ -258,24 +244,34 @@ impl GibbsChain {
         parallel::run(threads, 1, monitor, |progress| self.weighted(factor, &all, largest, (threads, progress)))
     }
 
-    /// Redraws the shape that the cells of all shards share, given how many counts of theirs are larger than 0, 1, ... and what they say
-    /// besides of the shapes that were asked for, in their order; or asks for the next. Its address is that of the sweep that ends next.
-    pub fn redraw_shared_shape(&mut self, short: &[u64; SHORT], known: &[f64]) -> Option<f64> {
+    /// Redraws the shapes that rows of all shards share, given for each how many counts are larger than 0, 1, ... and what the cells say
+    /// besides of the shapes that were asked for, in their order. Returns what is to be asked for next of each, no number where it is
+    /// drawn; nothing once all are. Their address is that of the sweep that ends next.
+    ///
+    /// # Errors
+    /// [`Error::Shape`]
+    pub fn redraw_shared_shapes(&mut self, short: &[[u64; SHORT]], known: &[Vec<f64>]) -> Result<Vec<f64>> {
         let address = SweepAddress { key: self.key, iteration: self.iteration + 1, first_row: 0 };
-        let (place, asked) = (Cell::new(0), Cell::new(None));
-        let others = |r: f64| {
-            let next = known.get(place.replace(place.get() + 1)).copied();
-            next.unwrap_or_else(|| {
-                asked.set(asked.get().or(Some(r)));
-                f64::NAN
-            })
+        let Some(dispersion) = &mut self.dispersion else { return Ok(vec![]) };
+        let number = dispersion.shapes().len();
+        Error::require_shape("short", [number, number], [short.len(), known.len()])?;
+        let draw = |group: usize| {
+            let (place, asked) = (Cell::new(0), Cell::new(f64::NAN));
+            let others = |r: f64| {
+                let next = known[group].get(place.replace(place.get() + 1)).copied();
+                next.unwrap_or_else(|| {
+                    asked.set(if asked.get().is_nan() { r } else { asked.get() });
+                    f64::NAN
+                })
+            };
+            (dispersion.drawn_shared((group, &short[group]), address, others), asked.get())
         };
-        let dispersion = self.dispersion.as_mut()?;
-        let found = dispersion.drawn_shared(short, address, others);
-        if asked.get().is_none() {
-            dispersion.set_shared(found);
+        let (found, asked): (Vec<_>, Vec<_>) = (0..number).map(draw).unzip();
+        if asked.iter().all(|r| r.is_nan()) {
+            dispersion.set_shapes(&found);
+            return Ok(vec![]);
         }
-        asked.get()
+        Ok(asked)
     }
 
     /// Sets all factors but the first.
@@ -545,15 +541,15 @@ impl GibbsChain {
         Ok((tally?, noise))
     }
 
-    /// Redraws the shapes of overdispersed counts, unless the one that is shared is given, then multipliers and pseudo-counts given
+    /// Redraws the shapes of overdispersed counts, unless those that rows share are given, then multipliers and pseudo-counts given
     /// rates and counts of all cells; these are added to the tally.
-    fn draw_multipliers(&mut self, tally: &mut Tally, shared_shape: Option<f64>) {
+    fn draw_multipliers(&mut self, tally: &mut Tally, shared_shapes: Option<&[f64]>) {
         let Some(dispersion) = &mut self.dispersion else { return };
         let (counts, rates) = (&mut self.cells.0, &mut self.cells.1);
         let first_row = self.first_row * (self.table.rows() / self.factors[0].rows.max(1)) as u64;
         let address = SweepAddress { key: self.key, iteration: self.iteration, first_row };
-        match shared_shape {
-            Some(r) => dispersion.set_shared(r),
+        match shared_shapes {
+            Some(shapes) => dispersion.set_shapes(shapes),
             None => dispersion.redraw(rates, counts, self.table.cols(), address),
         }
         // Rows in turn are exposed to sums of their own, over all cells.

@@ -1,7 +1,7 @@
 //! Sums of doubles without rounding, so that they can be taken in any order and in any parts.
 //!
 //! A sum is `sum_i limbs[i] 2^(32 i - 1074)`, over the whole range of doubles: an addend is a whole multiple of 2^-1074 and goes into
-//! three limbs, and sums of two parts are sums of limbs. Limbs are 64 bits wide for 32 bits of weight, so 2^31 addends fit.
+//! three limbs, and sums of two parts are sums of limbs. Limbs are 64 bits wide for 32 bits of weight, so fewer than 2^31 addends fit.
 //! Two more count what is not finite. The value is rounded once, to the nearest double, ties to even.
 //!
 //! Source: U. Kulisch (2013), Computer arithmetic and validity, chapter 8 (the long accumulator); the carries are put off here.
@@ -41,12 +41,15 @@ pub fn value(limbs: &[i64]) -> f64 {
         (0, _) => return f64::NEG_INFINITY,
         _ => return f64::NAN,
     }
-    // Two's complement digits, the last of which is the carry and has the sign.
+    let limbs = &limbs[..WEIGHTS];
+    let Some(last) = limbs.iter().rposition(|&limb| limb != 0) else { return 0.0 };
+    let first = limbs.iter().position(|&limb| limb != 0).unwrap_or(last);
+    // Two's complement digits, two more than limbs; what is carried out of them has the sign.
     let digits = |sign: i64| {
         let mut digits = [0u32; WEIGHTS + 2];
-        let mut carry = 0i128;
-        for (digit, limb) in digits.iter_mut().zip(limbs[..WEIGHTS].iter().chain(&[0, 0])) {
-            carry += i128::from(sign * limb);
+        let mut carry = 0;
+        for (digit, limb) in digits[first..].iter_mut().zip(limbs[first..=last].iter().chain(&[0, 0])) {
+            carry += sign * limb;
             (*digit, carry) = (carry as u32, carry >> 32);
         }
         (digits, carry)
