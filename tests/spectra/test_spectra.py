@@ -95,6 +95,16 @@ def test_energy_densities(name, value):
         assert found.error < 1e-14
 
 
+def test_the_error_of_an_energy_density_holds_where_bands_are_zero_along_a_curve():
+    # Means over y of |a + b cos y| in closed form, integrated over x.
+    bonds = [(0, 0, (1, 0)), (0, 0, (3, 0)), (0, 0, (4, 0)), (0, 0, (0, 1))]
+    for found, right in (
+        (energy_density("triangular"), 2.0650237636039),
+        (energy_density(UnitCell([(1, 0), (0, 1)], [(0, 0)], bonds)), 2.2753589202094),
+    ):
+        assert abs(found.value - right) <= found.error < 1e-5
+
+
 @pytest.mark.parametrize(
     ("name", "size"), [("3-12-12", 40), ("3-6-24", 24), ("3-6-12-48", 12), ("modified-bathroom", 48)]
 )

@@ -1,6 +1,5 @@
 """The energy of a graph, the sum of the absolute values of its eigenvalues; its density on periodic lattices."""
 
-import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +17,8 @@ from quincunx.spectra._bloch import _blocks, eigenvalues
 _ANALYTIC = 64
 # Wave vectors along an axis in the finest grid, 24 doubled six times: 2.4 million matrices. Larger cells end sooner.
 _FINEST = 1536
-# A relative change that is rounding.
-_ROUNDING = 4e-15
+# A relative change that is rounding, and how far powers of two may be from whole ones: not tuned.
+_ROUNDING, _REGULAR = 4e-15, 0.1
 
 
 class EnergyDensity(NamedTuple):
@@ -90,7 +89,7 @@ def energy_density(lattice: str | UnitCell | Lattice) -> EnergyDensity:
     -------
     EnergyDensity
         The pair ``(value, error)``. The error is proved for the square lattice and the named clique insertions; for
-        others it is the difference of two grids, an estimate.
+        others it is an estimate, from the changes between grids.
 
     Raises
     ------
@@ -100,8 +99,9 @@ def energy_density(lattice: str | UnitCell | Lattice) -> EnergyDensity:
     Notes
     -----
     The mean of ``|eigenvalues|`` over the Brillouin zone by the trapezoid rule, shifted off the symmetric points and
-    doubled until it stands still: geometric where no band touches zero; where one does (honeycomb, square) the rule
-    converges like ``N**-3`` or ``N**-2`` and is extrapolated.
+    doubled until it stands still: geometric where no band touches zero; where one does in points (honeycomb) the rule
+    converges like ``N**-3`` and is extrapolated. Where one is zero along a curve (triangular, king) changes are
+    irregular: the value is that of the finest grid, its error near 1e-6.
 
     Clique insertions take the bands of the lattice below. Their integrand is analytic and at most M in a strip
     ``|Im k| <= a`` around each axis, so that N points on each axis err by at most ``4*M/(exp(a*N) - 1)``. Inserted k
@@ -143,21 +143,26 @@ def energy_density(lattice: str | UnitCell | Lattice) -> EnergyDensity:
 
 
 def _extrapolated(means: list[float]) -> EnergyDensity:
-    """Richardson's extrapolation of means on doubled grids, whose leading power is read off the last three."""
-    table = list(means)
-    error = abs(table[-1] - table[-2])
-    best = table[-1]
-    while len(table) >= 3:
-        first, second = table[-2] - table[-3], table[-1] - table[-2]
-        if second == 0 or first / second < 1.5:
+    """Richardson's extrapolation of means on doubled grids, as long as three changes fall by one power of two.
+
+    Where bands are zero along a curve changes come and go, below something that falls like ``N**-2`` or faster.
+    """
+    table, power = np.array(means), 2.0
+    best = EnergyDensity(means[-1], np.inf)
+    while len(table) > 1:
+        changes = np.diff(table)[::-1]
+        error = float((abs(changes) * 2.0 ** (-power * np.arange(len(changes)))).max())
+        if error >= best.error:
             break
-        factor = 2.0 ** round(np.log2(first / second))
-        table = [b + (b - a) / (factor - 1) for a, b in itertools.pairwise(table)]
-        change = abs(table[-1] - table[-2])
-        if change >= error:
+        best = EnergyDensity(float(table[-1]), error)
+        with np.errstate(all="ignore"):
+            powers = np.log2(changes[1:3] / changes[:2])
+            power = float(np.round(powers).max(initial=0))
+            regular = len(powers) == 2 and power >= 1 and (abs(powers - power) < _REGULAR).all()
+        if not regular:
             break
-        best, error = table[-1], change
-    return EnergyDensity(best, error + _ROUNDING * abs(best))
+        table = table[1:] + np.diff(table) / (2**power - 1)
+    return EnergyDensity(best.value, best.error + _ROUNDING * abs(best.value))
 
 
 def _bands(cell: UnitCell, size: int) -> Floats:
