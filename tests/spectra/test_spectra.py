@@ -189,7 +189,7 @@ def test_trees_are_the_product_of_the_eigenvalues():
 
 def test_connectivity_of_large_and_broken_graphs():
     assert algebraic_connectivity(path(2000)) == pytest.approx(2 - 2 * math.cos(math.pi / 2000), rel=1e-6)
-    assert algebraic_connectivity((4, [(0, 1)])) == pytest.approx(0, abs=1e-12)
+    assert algebraic_connectivity((6, [(0, 1), (1, 2), (3, 4), (4, 5)])) == 0
     assert algebraic_connectivity((1, [])) == 0
     graph = lps_graph(5, 7)
     assert algebraic_connectivity(graph) == pytest.approx(2, abs=1e-9)
@@ -292,3 +292,22 @@ def test_lattices_with_resistances_of_any_sizes_have_the_index_of_their_graphs(d
     right = 6 + 4 * 10**decades  # (i + 1)(n - 1 - i) of each edge of a path
     assert kirchhoff_index(piece, weight=weight) == pytest.approx(right, rel=1e-7)
     assert average_resistance(piece, weight=weight) == pytest.approx(right / 6, rel=1e-7)
+
+
+def test_roundings_that_cancel_in_a_current_are_not_lost_in_a_resistance():
+    # Stiff edges between links, whose sums of conductances are rounded up and down: what leaks adds up to 0.
+    unit = 2.0**-22
+    links = [1 + unit * step for step in (6, 2, -2, 4)]
+    weight = [links[0], 2.0**33, links[1], 2.0**33, links[2], 2.0**33, links[3]]
+    right = float(sum(1 / Fraction(conductance) for conductance in weight))
+    assert resistance_distance(path(8), 0, 7, weight=weight, invert_weight=False) == pytest.approx(right, rel=1e-10)
+
+
+def test_sums_of_weights_beyond_a_double_are_refused():
+    for function in (spectrum, energy, algebraic_connectivity):
+        with pytest.raises(ValueError, match="`weight` must leave sums within the range of a double, got 1e\\+308"):
+            function(path(4), weight=[1e308] * 3)
+    with pytest.raises(ValueError, match="`weight` must leave an index within the range of a double, got inf"):
+        kirchhoff_index(path(4), weight=[1e308] * 3)
+    with pytest.raises(ValueError, match="`weight` must leave a resistance within the range of a double"):
+        resistance_distance(path(4), 0, 3, weight=[1e308] * 3)

@@ -10,6 +10,7 @@ on a cylinder into one block for each wave vector round it; k and -k have the sa
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -178,6 +179,8 @@ def adjacency_of(graph: Graph, weights: list[Fraction] | None) -> scipy.sparse.c
     from scipy.sparse import coo_array
 
     values, n = np.array([_check.real(w, "weight") for w in weights]), graph.num_vertices
+    if values.size and not values.max() < sys.float_info.max / (4 * values.size):  # above all degrees and energies
+        raise ValueError(f"`weight` must leave sums within the range of a double, got {values.max()}")
     both = np.concatenate([graph.edges, graph.edges[:, ::-1]]).T
     return coo_array((np.tile(values, 2), (both[0], both[1])), shape=(n, n)).tocsr()
 

@@ -76,22 +76,21 @@ def algebraic_connectivity(graph: GraphLike, *, weight: Weight | Unweighted = NO
     """
     weights = weights_of(graph, weight)
     is_closed = weights is None and isinstance(graph, Lattice) and graph.unit_cell is not None and any(graph.pbc)
-    if not is_closed:
-        found = as_graph(graph)
-        if found.num_vertices == 0:
-            raise ValueError("`graph` must have a vertex, got a graph without vertices")
-        if found.num_vertices > _DENSE:
-            return _sparse_connectivity(found, weights)
+    found = as_graph(graph)
+    if found.num_vertices == 0:
+        raise ValueError("`graph` must have a vertex, got a graph without vertices")
+    if found.num_vertices == 1 or components(found, weights) > 1:
+        return 0.0
+    if found.num_vertices > _DENSE and not is_closed:
+        return _sparse_connectivity(found, weights)
     values = eigenvalues(graph, True, weights)
-    return 0.0 if len(values) < 2 else max(0.0, float(np.partition(values, 1)[1]))
+    return max(0.0, float(np.partition(values, 1)[1]))
 
 
 def _sparse_connectivity(graph: Graph, weights: list[Fraction] | None) -> float:
     from scipy.sparse import eye_array
     from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-    if components(graph, weights) > 1:
-        return 0.0
     laplacian = laplacian_of(graph, weights).tocsr()
     start = np.random.default_rng(0).random(graph.num_vertices)
     how = {"k": 2, "v0": start, "return_eigenvectors": False, "tol": 1e-13}
@@ -202,7 +201,6 @@ def clique_spectrum(eigenvalues: npt.ArrayLike, degree: int, k: int = 1) -> Floa
     for _ in range(times):
         root = np.sqrt(np.maximum(r * r + 4 * (values + 1), (r - 2.0) ** 2))
         more = len(values) * (r - 2) // 2
-        # The smaller root by the product of the two, -(r + x): no cancellation.
         upper = (r - 2 + root) / 2
         lower = (r - 2 - root) / 2
         values = np.concatenate([upper, lower, np.full(more, -2.0), np.zeros(more)])
