@@ -271,6 +271,9 @@ def test_bad_input_is_refused_with_the_argument_named():
         random_spanning_tree((0, []))
     with pytest.raises(ValueError, match="connected"):
         random_spanning_tree((2, []))
+    with pytest.raises(ValueError, match=r"`weight` must leave random walks that end: .* 2e\+13"):
+        random_spanning_tree(path(3), weight=[1, 10**13])
+    assert random_spanning_tree((2, [(0, 0), (0, 1)]), weight=[10**13, 1]).tolist() == [1]
     with pytest.raises(ValueError, match="perfect matching"):
         random_perfect_matching(path(3))
     with pytest.raises(ValueError, match="perfect matching"):

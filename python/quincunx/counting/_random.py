@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
 from math import lcm
@@ -17,10 +18,13 @@ from quincunx.counting._frontier import frontier_of
 from quincunx.counting._matchings import count_of_drawn
 from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import as_named
+from quincunx.graphs import Graph
 from quincunx.graphs._graph import GraphLike
 from quincunx.graphs._names import Names
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, lay, weights_of
 
+# Steps of the walks to a tree, weeks of them: where more are expected weights are refused.
+_MOST_STEPS = 1e12
 # Counts of what is left after some choices that are kept for later objects: more take memory, fewer the time of counts
 # that are made again; not tuned.
 _MOST_COUNTS = 2**14
@@ -88,7 +92,7 @@ def random_spanning_tree(
     ------
     ValueError
         If the graph has no vertex or is not connected by edges of positive weight; if weights are not said or negative,
-        or `size` is.
+        or so different that a walk might take more than ``10**12`` steps; if `size` is negative.
     TypeError
         If `graph`, `size`, `weight` or `rng` is not what it should be.
     TooLargeError
@@ -131,6 +135,7 @@ def random_spanning_tree(
     totals, sums = [len(around) for around in ends], None
     if weights is not None:
         unit = lcm(*(w.denominator for w in weights))
+        _refuse_endless(found, weights)
         sums = [list(accumulate(int(weights[edge] * unit) for _, edge in around)) for around in ends]
         totals = [sums_at[-1] if sums_at else 0 for sums_at in sums]
     source = generator(rng)
@@ -161,6 +166,28 @@ def random_spanning_tree(
         return sorted(found)
 
     return _edges(names, size, n - 1, (tree() for _ in range(number)))
+
+
+def _refuse_endless(graph: Graph, weights: list[Fraction]) -> None:
+    """Refuse weights of which one is so small beside others that a walk would hardly ever take an edge it has to.
+
+    The expected steps are the sum over the vertices of the weights there times the resistance to the root, which is at
+    most the length of a path.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import dijkstra
+
+    proper = np.flatnonzero(graph.edges[:, 0] != graph.edges[:, 1]).tolist()
+    n, largest = graph.num_vertices, max((weights[edge] for edge in proper), default=1)
+    shares, ends = np.array([float(weights[edge] / largest) for edge in proper]), np.sort(graph.edges[proper])
+    lengths = coo_array((shares, ends.T), shape=(n, n)).tocsr()
+    lengths.eliminate_zeros()
+    lengths.data = 1 / lengths.data
+    steps = np.bincount(ends.ravel(), np.repeat(shares, 2), n) @ dijkstra(lengths, directed=False, indices=0)
+    if not steps < _MOST_STEPS:
+        raise ValueError(
+            f"`weight` must leave random walks that end: {_MOST_STEPS:.0e} steps at most, got a bound of {steps:.0e}"
+        )
 
 
 def _refuse_disconnected(ends: list[list[tuple[int, int]]]) -> None:
