@@ -31,8 +31,8 @@ def three(name, rows, cols):
 
 
 # %%
-# Figure 6.1: the honeycomb of 3 x 3 cells as a torus, a cylinder and a free piece. On the cylinder there are 2 to the
-# power of the circumference dimer coverings, on the free piece one: boundaries decide.
+# Figure 6.1: the honeycomb of 3 x 3 cells as a torus, a cylinder and a free piece. On the cylinder each of the three
+# rings has two dimer coverings, which makes 8, on the free piece there is one: boundaries decide.
 
 three("honeycomb", 3, 3)
 

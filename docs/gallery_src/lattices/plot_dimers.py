@@ -36,8 +36,8 @@ for ax, lattice in zip(axes, [lattices.aztec_diamond(32), lattices.square(40, 40
     draw_dimers(ax, lattice, rng=1)
 
 # %%
-# The densities of states of the honeycomb and of its first clique insertions: gaps open, and flat bands at 0 and -2
-# take a growing share.
+# The densities of states of the honeycomb and of its first clique insertions: gaps open, and flat bands take a growing
+# share, 0, 1/3 and 5/9. Those at 0 and -2 have 1/3 after any insertion, others come from those of the lattice below.
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 3), layout="constrained", sharey=True)
 for ax, name in zip(axes, ["honeycomb", "3-12-12", "3-6-24"], strict=True):
