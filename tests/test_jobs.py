@@ -602,12 +602,14 @@ def test_the_script_for_slurm_is_queued_again_until_it_is_done(tmp_path, command
     given = "square 22x400 --checkpoint-interval 0.02 --threads 1"
     assert "king 43x43 --memory 14G" in script
     (tmp_path / "job.sh").write_text(script.replace("king 43x43 --memory 14G", given))
-    for name, text in {"scontrol": "echo $* >> requeued", "srun": 'echo $$ > task; exec "$@"'}.items():
+    srun = 'test "$SRUN_CPUS_PER_TASK" = 2 || exit 9; echo $$ > task; exec "$@"'
+    for name, text in {"scontrol": "echo $* >> requeued", "srun": srun}.items():
         (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / "bin" / name).chmod(0o755)
     folder, ends = tmp_path / "king43", []
     for sent in (signal.SIGUSR1, signal.SIGTERM, None):
-        how = {"cwd": tmp_path, "env": command | {"SLURM_JOB_ID": "7"}, "stdout": subprocess.PIPE, "text": True}
+        given = command | {"SLURM_JOB_ID": "7", "SLURM_CPUS_PER_TASK": "2"}
+        how = {"cwd": tmp_path, "env": given, "stdout": subprocess.PIPE, "text": True}
         before = written(folder)
         script = subprocess.Popen(["bash", "job.sh"], **how)
         if sent is not None:
