@@ -244,8 +244,9 @@ def test_bad_input_is_refused_with_the_argument_named():
             function(path(3), **{flag: "no"})
     with pytest.raises(ValueError, match="bins"):
         density_of_states(path(3), 0)
-    with pytest.raises(ValueError, match="broadening"):
-        density_of_states(path(3), broadening=-1.0)
+    for broadening in (-1.0, 1e308, 1e-320):
+        with pytest.raises(ValueError, match="broadening"):
+            density_of_states(path(3), broadening=broadening)
 
 
 def test_connectivity_of_large_graphs_by_either_method():

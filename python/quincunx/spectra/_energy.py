@@ -194,7 +194,7 @@ def density_of_states(
     weight : None, str or sequence of number, optional
         The weight of each edge, as in `spectrum`.
     broadening : float, optional
-        If given, each eigenvalue is a Gaussian of this standard deviation instead of a bar, > 0.
+        If given, each eigenvalue is a Gaussian of this standard deviation instead of a bar; between 1e-300 and 1e300.
     laplacian : bool, default False
         Whether the eigenvalues are those of the Laplacian.
 
@@ -221,6 +221,8 @@ def density_of_states(
     """
     count = _check.whole(bins, "bins", minimum=1, maximum=10**7)
     width = None if broadening is None else _check.real(broadening, "broadening", positive=True)
+    if width is not None and not 1e-300 <= width <= 1e300:
+        raise ValueError(f"`broadening` must lie between 1e-300 and 1e300, got {width}")
     values = eigenvalues(graph, laplacian, weights_of(graph, weight))
     if not len(values):
         raise ValueError("`graph` must have a vertex, got a graph without vertices")
