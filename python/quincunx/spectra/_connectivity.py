@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # Up to so many vertices the whole spectrum is found, a sixth of a second at the end of one thread: Lanczos takes
 # milliseconds there, but may fail to converge.
 _DENSE = 1500
+# A second eigenvalue of at most this share of the largest may be a zero: components are counted.
+_ROUNDING = 1e-12
 # Vectors of a basis of Lanczos between two restarts, and its steps for each level of a search by breadth, about.
 _BASIS, _STEPS = 20, 15
 # Restarts of the inverse; a hundred were the most seen with an answer.
@@ -76,21 +78,25 @@ def algebraic_connectivity(graph: GraphLike, *, weight: Weight | Unweighted = NO
     """
     weights = weights_of(graph, weight)
     is_closed = weights is None and isinstance(graph, Lattice) and graph.unit_cell is not None and any(graph.pbc)
-    found = as_graph(graph)
-    if found.num_vertices == 0:
-        raise ValueError("`graph` must have a vertex, got a graph without vertices")
-    if found.num_vertices == 1 or components(found, weights) > 1:
-        return 0.0
-    if found.num_vertices > _DENSE and not is_closed:
-        return _sparse_connectivity(found, weights)
+    if not is_closed:
+        found = as_graph(graph)
+        if found.num_vertices == 0:
+            raise ValueError("`graph` must have a vertex, got a graph without vertices")
+        if found.num_vertices > _DENSE:
+            return _sparse_connectivity(found, weights)
     values = eigenvalues(graph, True, weights)
-    return max(0.0, float(np.partition(values, 1)[1]))
+    second = 0.0 if len(values) < 2 else max(0.0, float(np.partition(values, 1)[1]))
+    if second <= _ROUNDING * values.max() and components(as_graph(graph), weights) > 1:
+        return 0.0
+    return second
 
 
 def _sparse_connectivity(graph: Graph, weights: list[Fraction] | None) -> float:
     from scipy.sparse import eye_array
     from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
+    if components(graph, weights) > 1:
+        return 0.0
     laplacian = laplacian_of(graph, weights).tocsr()
     start = np.random.default_rng(0).random(graph.num_vertices)
     how = {"k": 2, "v0": start, "return_eigenvectors": False, "tol": 1e-13}
