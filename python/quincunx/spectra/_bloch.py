@@ -221,7 +221,7 @@ def spectrum(graph: GraphLike, *, weight: Weight | Unweighted = NOT_SAID, laplac
     Returns
     -------
     ndarray of float64, shape (num_vertices,)
-        Rising; absolute error a few units in the last place of the largest degree.
+        Rising; absolute error near 1e-14 of the largest degree.
 
     Raises
     ------

@@ -39,7 +39,7 @@ def energy(graph: "GraphLike", *, weight: "Weight | Unweighted" = NOT_SAID) -> f
     Returns
     -------
     float
-        With a relative error near 1e-14.
+        With a relative error near 1e-14; 1e-13 where most eigenvalues of a dense graph of 2000 vertices are zero.
 
     Raises
     ------
