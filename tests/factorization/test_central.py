@@ -186,6 +186,11 @@ def test_counts_of_any_kind_are_read_and_progress_is_told():
         assert (model.fit(table).rates_ == expected.rates_).all()
     assert told[-20:] == [(i, 20) for i in range(1, 21)]
     assert expected.get_params()["n_iter"] == 10
+    many = [
+        CentralPoissonFactorization(1, random_state=1, insecure_seed=1, n_iter=number).fit(counts)
+        for number in (100, np.int8(100))
+    ]
+    assert (many[0].rates_ == many[1].rates_).all()
     assert expected.n_features_in_ == 8
 
 

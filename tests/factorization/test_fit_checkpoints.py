@@ -234,7 +234,8 @@ def test_other_data_are_refused(kept):
 
 def test_what_does_not_decide_the_draws_may_change(kept):
     whole = clone(MODEL).fit(DATA)
-    assert_same_runs(clone(MODEL).set_params(threads=1, progress=lambda *_: None).fit(DATA, checkpoint=kept), whole)
+    again = clone(MODEL).set_params(threads=1, progress=lambda *_: None)
+    assert_same_runs(again.fit(DATA, checkpoint=kept, draws_dir=kept.parent), whole)
 
 
 def rewritten(path, change):
@@ -324,6 +325,23 @@ def test_a_disk_that_fills_up_ends_no_fit(file, monkeypatch):
     monkeypatch.undo()
     assert_same_runs(fit, clone(MODEL).fit(DATA))
     assert list(file.parent.iterdir()) == []
+
+
+def test_a_file_that_is_gone_or_cannot_be_removed_ends_no_fit(file, monkeypatch):
+    whole = clone(MODEL).fit(DATA)
+
+    def remove(sweep, _):
+        file.unlink(missing_ok=True)
+
+    assert_same_runs(clone(MODEL).set_params(callback=remove).fit(DATA, checkpoint=file), whole)
+
+    def denied(path):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "unlink", denied)
+    for _ in range(2):  # the file is free, and has all of the fit
+        with pytest.warns(RuntimeWarning, match=r"state.npz: cannot be removed: .*Permission denied"):
+            assert_same_runs(clone(MODEL).fit(DATA, checkpoint=file), whole)
 
 
 def test_writing_takes_a_small_part_of_the_time(file, monkeypatch):

@@ -123,10 +123,16 @@ class Checkpoint(Pause):
             raise CheckpointError(f"checkpoint {self.path}: cannot be written: {error}") from error
 
     def close(self, *, remove: bool) -> None:
-        """Let the file go, and remove it where it has served."""
-        if remove:
-            os.unlink(self.path)
-        self._lock.release()
+        """Let the file go, and remove it where it has served; a fit is not lost by that it cannot be."""
+        try:
+            if remove:
+                os.unlink(self.path)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            warnings.warn(f"checkpoint {self.path}: cannot be removed: {error}", RuntimeWarning, stacklevel=2)
+        finally:
+            self._lock.release()
 
 
 def _check_run(run: Run, fresh: Run, problem: Problem[S]) -> None:

@@ -164,7 +164,9 @@ class PosteriorEstimator(Parametrized):
         known = copy.copy(self)
         known._posterior, known._settings = self._posterior_type(problem, runs), self._fixed_settings()
         facts, arrays = known._problem_to_archive()
-        how = {name: value for name, value in dataclasses.asdict(schedule).items() if name != "threads"}
+        how = dataclasses.asdict(schedule)
+        for name in ("threads", "draws_dir"):  # which change nothing that is drawn
+            how.pop(name, None)
         anew = getattr(self, "random_state", None) is None
         return _checkpoint.of_fit(keep, [type(self).__name__, facts, how], arrays, runs, any_keys=anew)
 

@@ -234,12 +234,13 @@ class CentralPoissonFactorization(Parametrized):
         if table.sum(dtype=np.float64) > MOST_UNITS:
             raise ValueError("`counts` must have a total of at most 2**40, got more")
         _check.room(48 * number * sum(table.shape), "the factors")
+        steps = 2 * int(self.n_iter)  # in a NumPy integer of a byte twice a number may be less
         source = generator(self.random_state, "random_state")
         # Rows and columns alike: means and weights of responsibilities, of shape (n_components, length).
         means = [source.exponential(size=(number, length)) for length in table.shape]
         weights = [np.maximum(mean, _LEAST_WEIGHT) for mean in means]
         with reporting(self.progress, "tables") as report:
-            for step in range(2 * self.n_iter):
+            for step in range(steps):
                 axis = step % 2
                 noisy = self._released(expected_statistics(table, weights, axis, parts), variance, step)
                 shapes = shape + np.maximum(noisy, 0) / parts
@@ -247,7 +248,7 @@ class CentralPoissonFactorization(Parametrized):
                 means[axis] = shapes / rates
                 weights[axis] = _weights(shapes, rates)
                 if report is not None:
-                    report(step + 1, 2 * self.n_iter)
+                    report(step + 1, steps)
         self.guarantee_ = guarantee
         self.embedding_ = np.ascontiguousarray(means[0].T)
         self.components_ = means[1]
