@@ -237,6 +237,11 @@ def test_draws_go_out_to_networks_and_arviz():
     assert tree["posterior"]["road"].dims == ("chain", "draw", "sky_category", "road_category")
     assert tree["posterior"]["road_category"].to_numpy().tolist() == ["dry", "wet", "ice"]
     np.testing.assert_array_equal(tree["posterior"]["road"].to_numpy()[0], found.cpds["road"])
+    for nodes in [("draw", "x"), ("x", "x_category"), (1, "1")]:
+        net = DiscreteBayesNet([nodes], dict.fromkeys(nodes, 2))
+        found = net.fit_private([[0, 1]] * 9, epsilon=1.0, mechanism="laplace").posterior(2)
+        with pytest.raises(ValueError, match="nodes must have names apart from one another and from those of axes"):
+            found.to_datatree()
 
 
 @pytest.mark.parametrize("prior", [0.1, 1000.0])

@@ -71,13 +71,24 @@ def test_parameters_of_models_are_checked_by_name():
     for alphas in [[1], [1, 0], [1, math.nan], [[1, 1]], [1, -2]]:
         with pytest.raises(ValueError, match="alphas"):
             DirichletCategorical(alphas)
-    for precision in [[[1, 2], [2, 1]], [[1, 0]], [[1, 1], [0, 1]]]:
-        with pytest.raises(ValueError, match="precision"):
+    # Of eigenvalues as far apart as 1 and 1e20, doubles do not have the smaller one.
+    for precision in [[[1, 2], [2, 1]], [[1, 0]], [[1, 1], [0, 1]], [[1, 0], [0, 1e20]]]:
+        with pytest.raises(ValueError, match="`precision` must"):
             posterior.MultivariateNormalMean(precision, 1, 1)
+        with pytest.raises(ValueError, match="`prior_precision` must"):
+            BallRegression(1, 1, 1, 1, precision)
     with pytest.raises(ValueError, match="dof"):
         posterior.MultivariateNormalPrecision(1.0, np.eye(2), 1, 1)
     with pytest.raises(ValueError, match="mean"):
         posterior.MultivariateNormalPrecision(3.0, np.eye(2), 1, 1, mean=[1])
+
+
+@pytest.mark.parametrize("size", [1e7, 1e9, 1e15])
+def test_large_vectors_of_one_direction_have_a_posterior(size):
+    model = posterior.MultivariateNormalPrecision(3.0, np.eye(2), radius=1e3, data_bound=size)
+    draw = model.posterior([[size, size]] * 10).sample(insecure_seed=1).values[0]
+    assert np.isfinite(draw).all()
+    assert np.linalg.norm(draw) <= 1e3
 
 
 def test_an_untrimmed_prior_gives_no_private_draw():

@@ -108,6 +108,13 @@ def test_classes_are_declared_or_a_fit_refuses_before_it_draws_anything(model, y
 
 
 @pytest.mark.parametrize("model", NAIVE)
+@pytest.mark.parametrize("mechanism", ["fourier_l3", 3])
+def test_mechanisms_that_are_not_known_are_refused(model, mechanism):
+    with pytest.raises((ValueError, TypeError), match="`mechanism` must be"):
+        model(1.0, classes=3, mechanism=mechanism).fit(np.ones((3, 2), dtype=int), [0, 1, 2])
+
+
+@pytest.mark.parametrize("model", NAIVE)
 @pytest.mark.parametrize(
     ("classes", "y", "found"), [(["b", "a"], "abca", "'c' at index (2,)"), (2, [0, 1, 2, 0], "2 at")]
 )

@@ -14,6 +14,7 @@ from quincunx._categories import Categories, CategoriesLike
 from quincunx._inference._parameters import parameters
 from quincunx._sklearn import Deferred, estimator_doc, keeps_names, validation
 from quincunx._types import Array, Facts, Floats, Ints, Tags
+from quincunx.posterior._mechanisms import MECHANISMS
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._records import Codes
 from quincunx.posterior._structure import Nonneg
@@ -89,7 +90,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         declared: dict[Hashable, CategoriesLike] = {"y": classes, **dict(enumerate(self._features(features)))}
         net = DiscreteBayesNet([("y", i) for i in range(features)], declared)
         data = Codes(np.column_stack((labels, self._codes(rows))).reshape(-1), len(rows))
-        mechanism = self.mechanism
+        mechanism = _check.one_of(self.mechanism, "mechanism", MECHANISMS)
         if mechanism.startswith("fourier") and not net.is_binary:
             mechanism = "laplace"
         noisy = mechanism not in ("posterior_sample", "map")
@@ -334,7 +335,7 @@ class PosteriorSampleRegressor(Deferred, sklearn=("RegressorMixin", "BaseEstimat
     Notes
     -----
     There is no intercept: add a constant column. The draw is exact up to rounding, by rejection: its *time* depends on
-    the data, and must not be shown to an attacker. Rows and responses beyond their bounds are clipped, those that are
+    the data, and must not be shown to an attacker. Rows and responses beyond their bounds are clipped, rows that are
     not finite become 0, record by record, without a warning. Responses that are not finite are refused.
 
     Examples

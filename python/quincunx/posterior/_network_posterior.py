@@ -190,11 +190,16 @@ class NetworkPosterior(Generic[F]):
         ------
         ImportError
             If ArviZ is not installed.
+        ValueError
+            If nodes have the same name as others, or as an axis.
         """
         from quincunx._inference._datatree import datatree
 
         net = self.fitted.net
         names = {node: str(node) for node in net.nodes}
+        taken = ["chain", "draw", *names.values(), *(f"{name}_category" for name in names.values())]
+        if len(set(taken)) < len(taken):
+            raise ValueError(f"nodes must have names apart from one another and from those of axes, got {taken}")
         dims = {names[node]: [f"{names[other]}_category" for other in net.family(node)] for node in net.nodes}
         coords = {
             f"{names[node]}_category": net._declared[node].decode(np.arange(net._sizes[node])) for node in net.nodes

@@ -126,14 +126,22 @@ class BallPosterior(_account.Drawn):
         return drawn
 
 
+def _rounding(values: Array) -> float:
+    """Return the error of eigenvalues, which are known to the rounding of the largest one."""
+    return 4 * len(values) * float(np.finfo(float).eps * values[-1])
+
+
+def _spectrum(precision: Floats) -> tuple[Floats, Floats]:
+    """Return eigenvalues, raised to their error, and eigenvectors: so a law has the slope that it had."""
+    values, vectors = np.linalg.eigh(precision)
+    return np.maximum(values, max(_rounding(values), np.finfo(float).tiny ** 0.5)), vectors
+
+
 def _ball_posterior(
     model: MultivariateNormalMean | BallRegression, n: int, precision: Floats, target: Floats
 ) -> BallPosterior:
     """Return the law with this precision P and P mean = target."""
-    values, vectors = np.linalg.eigh(precision)
-    # An eigenvalue is known to the rounding of the largest one. Raised to that, the law has the slope that it had.
-    values = np.maximum(values, len(values) * np.finfo(float).eps * float(values.max()))
-    values = np.maximum(values, np.finfo(float).tiny ** 0.5)
+    values, vectors = _spectrum(precision)
     rotated = (vectors.T @ target) / values
     return BallPosterior(model, n, vectors @ rotated, precision, (values, vectors, rotated))
 
@@ -144,9 +152,11 @@ def _positive_definite(matrix: object, name: str) -> Floats:
         raise ValueError(f"`{name}` must have shape (d, d), got {array.shape}")
     if not np.allclose(array, array.T, rtol=1e-12, atol=0):
         raise ValueError(f"`{name}` must be symmetric, got differences of {np.abs(array - array.T).max()}")
-    least = float(np.linalg.eigvalsh(array)[0])
-    if not least > 0:
-        raise ValueError(f"`{name}` must be positive definite, got a least eigenvalue of {least}")
+    values = np.linalg.eigvalsh(array)
+    if not values[0] > _rounding(values):
+        raise ValueError(
+            f"`{name}` must be positive definite beyond rounding, got eigenvalues from {values[0]} to {values[-1]}"
+        )
     return np.asarray((array + array.T) / 2)
 
 
@@ -507,6 +517,6 @@ class MultivariateNormalPrecision(_VectorModel):
         {shaped}
         """
         values = _account.vectors(data, len(self.scale), self.data_bound) - self.mean
-        inverse = np.linalg.inv(self.scale) + self.temper * values.T @ values
-        scale = np.linalg.inv(inverse)
+        inverses, vectors = _spectrum(np.linalg.inv(self.scale) + self.temper * values.T @ values)
+        scale = vectors / inverses @ vectors.T
         return WishartPosterior(self, len(values), self.dof + self.temper * len(values), (scale + scale.T) / 2)
