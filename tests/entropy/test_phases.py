@@ -208,6 +208,10 @@ def test_bad_arguments_are_named():
         phase_diagram("square", [1, 1.0])
     with pytest.raises(ValueError, match="`activities` must be different numbers"):
         phase_diagram("square", [])
+    with pytest.raises(TypeError, match="`activities` must be a sequence of numbers, got float"):
+        phase_diagram("square", 1.0)
+    with pytest.raises(ValueError, match="`activities` must have a numerator and .* 2.*900, got one of 16610 bits"):
+        phase_diagram("square", [10**5000])
     with pytest.raises(ValueError, match="`activities` must be positive"):
         phase_diagram("square", [0, 1])
     with pytest.raises(ValueError, match="`model` must be one of"):

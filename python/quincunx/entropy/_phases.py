@@ -254,6 +254,8 @@ def phase_diagram(
         raise TypeError(f"`model` must be a str, got {type(model).__name__}")
     with localcontext(Context(prec=_PRECISION)):
         limits = _MODELS[_check.one_of(model, "model", list(_MODELS))](cell)
+    if not hasattr(activities, "__iter__"):
+        raise TypeError(f"`activities` must be a sequence of numbers, got {type(activities).__name__}")
     axis = sorted(positive_rational(activity, "activities") for activity in activities)
     if not axis or len(set(axis)) < len(axis):
         raise ValueError(f"`activities` must be different numbers, at least one, got {activities!r}")
