@@ -210,7 +210,7 @@ def test_bad_arguments_are_named():
         phase_diagram("square", [])
     with pytest.raises(TypeError, match="`activities` must be a sequence of numbers, got float"):
         phase_diagram("square", 1.0)
-    with pytest.raises(ValueError, match="`activities` must have a numerator and .* 2.*900, got one of 16610 bits"):
+    with pytest.raises(ValueError, match=r"`activities` must have a numerator and .*, got one of 16610 bits"):
         phase_diagram("square", [10**5000])
     with pytest.raises(ValueError, match="`activities` must be positive"):
         phase_diagram("square", [0, 1])

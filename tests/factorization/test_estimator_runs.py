@@ -476,6 +476,21 @@ def test_draws_on_a_disk_need_no_memory(monkeypatch, tmp_path):
     assert model.draws_["embedding"].shape == (1, 20_000, 12, 2)
 
 
+def test_means_pass_through_the_draws_of_rows(tmp_path):
+    counts = np.random.default_rng(1).poisson(3.0, (400, 2))
+    how = HOW | {"n_warmup": 1, "n_draws": 150, "thin": 1, "n_chains": 2, "hyperpriors": "row"}
+    model = PoissonFactorization(1, likelihood="negative_binomial", dispersion="row", **how)
+    model.fit(counts, draws_dir=tmp_path)
+    draws = {name: model.draws_[name] for name in ("dispersion", "embedding_rate")}
+    tracemalloc.start()
+    found = {"dispersion": model.dispersion_, "embedding_rate": model.priors_["embedding"][1]}
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    for name, values in draws.items():
+        np.testing.assert_allclose(found[name], values.mean(axis=(0, 1)), rtol=1e-12)
+        assert peak < values[0].nbytes / 4
+
+
 def test_a_disk_without_room_is_heard_of_before_any_work(monkeypatch, tmp_path):
     model = PoissonFactorization(2, **HOW).fit(RELEASE)
     before = model.embedding_

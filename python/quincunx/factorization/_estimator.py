@@ -300,8 +300,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         draws_dir : path, optional
             A folder on whose disk the draws lie, where they are too many for the memory: in files without names, which
             are gone with the estimator. They are read as they are asked for: posterior means pass through them, while
-            `draws_` of several chains, `save` and a checkpoint that is read have all of them in memory. Not with an
-            `executor`, and for ``inference="mcmc"`` only.
+            `draws_` of several chains, `align`, `to_datatree`, `save`, pickles and a checkpoint that is read have all
+            of them in memory. Not with an `executor`, and for ``inference="mcmc"`` only.
 
         Returns
         -------

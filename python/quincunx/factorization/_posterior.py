@@ -58,10 +58,11 @@ class Posterior(inference.Posterior[Problem]):
         problem = self.problem
         assert problem.dispersion is not None
         variable, at = problem.dispersion.variable(problem.layout), len(problem.layout.factors)
-        if not self.sampled:
-            return variable.shown(self._points()[0])
-        draws = [run.draws[at][: self.n_draws] for run in self.with_draws]
-        return np.asarray(variable.shown(np.concatenate(draws)).mean(axis=0))
+        return np.asarray(variable.shown(self._mean(at) if self.sampled else self._points()[0]))
+
+    def _mean(self, i: int) -> Floats:
+        """Return the mean of a variable over all chains, whose draws may lie on a disk."""
+        return np.asarray(np.mean([run.draws[i][: self.n_draws].mean(axis=0) for run in self.with_draws], axis=0))
 
     def priors(self) -> list[tuple[Floats, Floats]]:
         """Return shapes and rates of all priors as the core takes them; posterior means where they are learnt.
@@ -75,10 +76,8 @@ class Posterior(inference.Posterior[Problem]):
             state, number = self.best.state, range(len(problem.priors))
             return [(state[f"prior_shape_{i}"], state[f"prior_rate_{i}"]) for i in number]
         first = len(problem.variables) - len(problem.of_priors)
-        parts = [
-            [run.draws[i][: self.n_draws] for run in self.with_draws] for i in range(first, len(problem.variables))
-        ]
-        means, found = iter(np.concatenate(part).mean(axis=0).reshape(-1) for part in parts), list(problem.priors)
+        means = iter(self._mean(i).reshape(-1) for i in range(first, len(problem.variables)))
+        found = list(problem.priors)
         for i in problem.learnt:
             shape = next(means)
             if problem.dirichlet[i]:
