@@ -157,6 +157,8 @@ def test_new_data_are_checked_like_those_of_the_fit():
         model.transform(COUNTS[:, :4])
     with pytest.raises(ValueError, match=r"got 0\.5 at index \(0, 0\)"):
         model.score(changed(COUNTS, (0, 0), 0.5))
+    with pytest.raises(ValueError, match="`released` must be one table here, got a list of files"):
+        model.score(["a.npz"])
     with pytest.raises(ValueError, match="`mask` must leave a cell at least"):
         model.score(COUNTS, mask=np.ones(COUNTS.shape, dtype=bool))
     with pytest.raises(ValueError, match="`embedding` must have 2 columns, got 3"):
@@ -190,6 +192,9 @@ def test_a_fit_that_would_not_fit_into_memory_is_refused_before_any_work(monkeyp
         model.fit(COUNTS)
     assert caught.value.needed > 10**9 * 8 * 22
     assert caught.value.limit == 10**6
+    for more in ({"n_warmup": 10**12}, {"thin": 10**12}, {"n_warmup": 2**70}, {"n_chains": 2**40}):
+        with pytest.raises(TooLargeError, match=r"sweeps or components|so many chains needs"):
+            PoissonFactorization(**SHORT | more).fit(COUNTS)
     PoissonFactorization(**SHORT).fit(COUNTS)
 
 

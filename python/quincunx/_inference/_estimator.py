@@ -61,7 +61,7 @@ class PosteriorEstimator(Parametrized):
     def _check_runs(self, executor: Executor | None) -> None:
         """Check the parameters that all rooms share, as far as the estimator has them."""
         if hasattr(self, "n_chains"):
-            _check.whole(self.n_chains, "n_chains", minimum=1)
+            _check.room(2**10 * _check.whole(self.n_chains, "n_chains", minimum=1), "what is known of so many chains")
         if hasattr(self, "threads"):
             _check.threads(self.threads)
         callback = getattr(self, "callback", None)

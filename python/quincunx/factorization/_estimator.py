@@ -478,6 +478,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         )
 
     def _data(self, released: Counts, alpha: Given, mask: Given, *, reset: bool) -> Data:
+        if are_files(released):
+            raise ValueError("`released` must be one table here, got a list of files, which `fit` alone takes")
         table, axes, complete = self._table(_check.computed(released))
         refuse_other_labels(_tables.axes(alpha), axes, "alpha")
         refuse_other_labels(_tables.axes(mask), axes, "mask")
@@ -552,7 +554,9 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
 
     def _schedule(self, runs: list[Run]) -> Schedule:
         done, warmup, thin = max(run.iteration for run in runs), int(self.n_warmup), int(self.thin)
-        until = done + int(self.max_iter) if self.inference != "mcmc" else max(done, warmup) + int(self.n_draws) * thin
+        until = max(done, warmup) + int(self.n_draws) * thin
+        if self.inference != "mcmc":
+            until = done + min(int(self.max_iter), 2**53)
         return Schedule(until, warmup, thin, float(self.tol), self.threads)
 
     def _forecast(self, problem: Problem, runs: list[Run], schedule: Schedule, *, here: bool = True) -> None:
@@ -567,6 +571,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         # What a run works with: its factors and the tallies of each thread; an ascent has laws instead, and their sums.
         arrays = (4 if problem.inference == "mcmc" else 14) + _check.threads(self.threads)
         draws = 8 * entries * (kept + arrays) * len(runs)
+        totals = 16 * schedule.until * len(runs) if problem.inference == "mcmc" else 0  # of rates and counts, by sweep
         state = cells * (25 if problem.method == "bessel" else 1)
         if problem.dispersion is not None:
             state += cells * (31 if problem.sampled else 65)
@@ -575,10 +580,11 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         state *= len(runs)
         check = working_memory(cells, problem.data.shape[-1])
         limit = _check.available_memory()
-        if (needed := draws + state + check) > limit:
+        if (needed := draws + totals + state + check) > limit:
             raise TooLargeError(
-                f"the fit needs about {needed} bytes, {draws} of them for {kept} draws of each of {len(runs)} chains, "
-                f"and {limit} are available: take fewer draws or components, or a `draws_dir`",
+                f"the fit needs about {needed} bytes, {draws} of them for {kept} draws of each of {len(runs)} chains "
+                f"and {totals} for the totals of {schedule.until} sweeps, and {limit} are available: take fewer draws, "
+                "sweeps or components, or a `draws_dir`",
                 needed,
                 limit,
             )
