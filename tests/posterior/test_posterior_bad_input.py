@@ -83,6 +83,25 @@ def test_parameters_of_models_are_checked_by_name():
         posterior.MultivariateNormalPrecision(3.0, np.eye(2), 1, 1, mean=[1])
 
 
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda one, rows: BetaBernoulli(1, 1, trim=0.25).posterior(one),
+        lambda one, rows: DirichletCategorical([1, 1], trim=0.25).posterior(one),
+        lambda one, rows: posterior.GridModel(np.multiply, [0.1, 0.2], records=[0, 1]).posterior(one),
+        lambda one, rows: posterior.MultivariateNormalMean(np.eye(2), 1, 1).posterior(rows),
+        lambda one, rows: BallRegression(1, 1, 1, 1, 1).posterior(np.ones((2, 1)), one),
+        lambda one, rows: posterior.PosteriorSampleRegressor().fit(rows, [0, 1]),
+        lambda one, rows: posterior.PrivateBernoulliNB(classes=2).fit([[1], [0]], one),
+        lambda one, rows: posterior.PrivateBernoulliNB(classes=2).fit(np.eye(2), [0, 1]).predict(rows),
+    ],
+)
+def test_masks_are_refused(take):
+    one, rows = (np.ma.masked_array(np.eye(2, dtype=int)[where], np.eye(2)[where]) for where in (0, slice(None)))
+    with pytest.raises(ValueError, match=r"must have no masked cells, got [12] of them"):
+        take(one, rows)
+
+
 @pytest.mark.parametrize("size", [1e7, 1e9, 1e15])
 def test_large_vectors_of_one_direction_have_a_posterior(size):
     model = posterior.MultivariateNormalPrecision(3.0, np.eye(2), radius=1e3, data_bound=size)

@@ -62,8 +62,7 @@ def upwards(value: float, margin: float = 0.0) -> float:
 
 def _numbers(data: npt.ArrayLike, name: str) -> Array:
     """Return an array of numbers."""
-    _check.fits(data, name)
-    array: Array = np.asarray(data)
+    array = _check.unmasked(data, name)
     if array.dtype.kind not in "biuf" and array.size:
         raise TypeError(f"`{name}` must hold numbers, got dtype {array.dtype}")
     return array

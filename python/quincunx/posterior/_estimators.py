@@ -21,6 +21,13 @@ from quincunx.posterior._structure import Nonneg
 from quincunx.posterior._vectors import BallRegression
 
 
+def _plain(**data: npt.ArrayLike) -> None:
+    """Refuse data that do not fit into memory, or with masks, which scikit-learn would not heed."""
+    for name, value in data.items():
+        _check.fits(value, name)
+        _check.refuse_masked(value, name)
+
+
 @estimator_doc
 @parameters
 class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator")):
@@ -81,8 +88,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         {fitted}
             So too if no `classes` are declared, or a label is none of them: before anything is drawn or spent.
         """
-        _check.fits(X, "X")
-        _check.fits(y, "y")
+        _plain(X=X, y=y)
         classes = self._declared_classes()
         rows, y = validation().validate_data(self, X, y, **self._input())
         labels = classes.encode(y, "y")
@@ -119,7 +125,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         ndarray of float64, shape (n_samples, n_classes)
         """
         validation().check_is_fitted(self)
-        _check.fits(X, "X")
+        _plain(X=X)
         codes = self._codes(validation().validate_data(self, X, reset=False, **self._input()))
         joint = np.broadcast_to(self.class_log_prior_, (len(codes), len(self.classes_))).copy()
         for column, table in zip(codes.T, self.feature_log_prob_, strict=True):
@@ -378,8 +384,7 @@ class PosteriorSampleRegressor(Deferred, sklearn=("RegressorMixin", "BaseEstimat
 
         {fitted}
         """
-        _check.fits(X, "X")
-        _check.fits(y, "y")
+        _plain(X=X, y=y)
         try:
             rows, responses = validation().validate_data(
                 self, X, y, ensure_all_finite=False, dtype=np.float64, y_numeric=True
@@ -399,7 +404,7 @@ class PosteriorSampleRegressor(Deferred, sklearn=("RegressorMixin", "BaseEstimat
         {predicted}
         """
         validation().check_is_fitted(self)
-        _check.fits(X, "X")
+        _plain(X=X)
         try:
             rows = validation().validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
         except OverflowError as error:
