@@ -1,5 +1,8 @@
 """The central model: whole statistics, noise of its law, and without noise the ascent that is known."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -227,6 +230,13 @@ def test_what_does_not_fit_is_refused_before_any_noise(parameters, counts, words
 def test_factors_that_do_not_fit_are_refused():
     with pytest.raises(TooLargeError, match="the factors"):
         CentralPoissonFactorization(2**50).fit([[1, 2]])
+
+
+@pytest.mark.parametrize("epsilon", [np.float32(0.5), Fraction(1, 2), Decimal("0.1"), Fraction(1, 10)])
+def test_levels_of_any_kind_are_those_in_doubles(epsilon):
+    model = CentralPoissonFactorization(2, epsilon=epsilon, delta=np.float32(1e-6))
+    assert model.guarantee.exact_epsilon == Fraction(float(epsilon))
+    assert model.guarantee.delta == float(np.float32(1e-6))
 
 
 def test_a_release_is_refused():

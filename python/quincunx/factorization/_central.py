@@ -165,13 +165,16 @@ class CentralPoissonFactorization(Parametrized):
     embedding_: Floats = field(init=False)
     components_: Floats = field(init=False)
 
+    def _level(self) -> tuple[float, float]:
+        """Return epsilon and delta in doubles, which are those that are accounted for."""
+        return _check.real(self.epsilon, "epsilon", positive=True), _check.open_probability(self.delta, "delta")
+
     def _noise(self) -> tuple[int, Fraction, Fraction]:
         """Return the parts of a unit, the variance of their noise, and the zero-concentrated level of all tables."""
-        epsilon = _check.real(self.epsilon, "epsilon", positive=True)
-        delta = _check.open_probability(self.delta, "delta")
+        level = self._level()
         units = _check.whole(self.n, "n", minimum=1)
         tables = 2 * _check.whole(self.n_iter, "n_iter", minimum=1)
-        share = Fraction(largest_rho(epsilon, delta)) / tables
+        share = Fraction(largest_rho(*level)) / tables
         parts = MOST_PARTS
         while parts > LEAST_PARTS and (units * parts) ** 2 > 2 * share * (LARGEST_DRAWN - 1):
             parts //= 2
@@ -185,7 +188,8 @@ class CentralPoissonFactorization(Parametrized):
         _, _, rho = self._noise()
         relation = DataMetric("l1", self.n)
         known = Declared(Zcdp(rho), relation, f"counts that differ by at most {self.n} in all", whole=True)
-        made = guarantee_of(known, relation, Fraction(self.delta), epsilon=Fraction(self.epsilon))
+        epsilon, delta = map(Fraction, self._level())
+        made = guarantee_of(known, relation, delta, epsilon=epsilon)
         return marked(made, self.insecure_seed)
 
     @property
