@@ -43,7 +43,11 @@ class Posterior(Generic[P]):
     def stacked(self, parts: Sequence[Array]) -> Array:
         """Return one array per run as one of shape (n_chains, n_draws, ...)."""
         n = self.n_draws
-        return parts[0][None, :n] if len(parts) == 1 else np.stack([part[:n] for part in parts])
+        if len(parts) > 1:
+            return np.stack([part[:n] for part in parts])
+        alone = parts[0][None, :n]
+        alone.flags.writeable = False  # what is changed there would be the chain itself
+        return alone
 
     def draws(self) -> dict[str, Floats]:
         """Return all kept draws by name, each of shape (n_chains, n_draws, ...)."""
