@@ -21,6 +21,8 @@ use std::f64::consts::PI;
 /// The log density at the edges of the box, below that at the mode, and so of its products with the squares of the values,
 /// below their largest: e^-30 is 1e-13, far below [`TOLERANCE`].
 const DEPTH: f64 = 30.0;
+/// How far from a mode others are looked for, in each coordinate.
+const FAR: [f64; 4] = [-12.0, -5.0, 5.0, 12.0];
 /// How soon the points spread out. Not tuned: with more, heavy tails take fewer points and normal ones more.
 const SPREAD: f64 = 0.5;
 /// The error of the moments, in standard deviations, where no other is asked for.
@@ -67,10 +69,27 @@ pub struct Computed {
 /// A mode: the place, the log density, the Cholesky factor of the inverse curvature, and the evaluations it took.
 type Mode = (Vec<f64>, f64, [[f64; 2]; 2], u64);
 
+/// Modes, the highest first, of those that searches from a start and from places far from the first one end at.
+fn modes(posterior: &mut Posterior, progress: &Progress) -> Result<Vec<Mode>> {
+    let mut found = vec![mode(posterior, posterior.start(), progress)?];
+    let first = found[0].0.clone();
+    for axis in 0..first.len() {
+        for far in FAR {
+            let mut start = first.clone();
+            start[axis] += far;
+            match mode(posterior, start, progress) {
+                Err(Error::NoConvergence { .. }) => (), // The density is zero there.
+                other => found.push(other?),
+            }
+        }
+    }
+    found.sort_by(|a, b| b.1.total_cmp(&a.1));
+    Ok(found)
+}
+
 /// Finds a mode by damped Newton steps, with the curvature there as the Cholesky factor of its inverse.
-fn mode(posterior: &mut Posterior, progress: &Progress) -> Result<Mode> {
+fn mode(posterior: &mut Posterior, mut u: Vec<f64>, progress: &Progress) -> Result<Mode> {
     let d = posterior.dimension();
-    let mut u = posterior.start();
     let mut gradient = vec![0.0; d];
     let mut value = posterior.log_density(&u, Some(&mut gradient));
     if !value.is_finite() {
@@ -190,7 +209,9 @@ impl Computed {
         let dimension = posterior.dimension();
         let requirement = "\"nuts\" or \"auto\" for more than two parameters";
         Error::require((1..=2).contains(&dimension), "inference", "\"quadrature\"", requirement)?;
-        let (mode, _, factor, evaluations) = mode(posterior, progress)?;
+        let modes = modes(posterior, progress)?;
+        let (mode, value, factor, _) = modes[0].clone();
+        let evaluations = modes.iter().map(|(.., evaluations)| evaluations).sum();
         let mut this = Self {
             dimension,
             mode,
@@ -206,6 +227,15 @@ impl Computed {
             error: f64::INFINITY,
             evaluations,
         };
+        // Between modes the density may be less than at an edge.
+        for (other, ..) in modes.iter().take_while(|other| other.1 > value - DEPTH) {
+            let v = this.v_at(other);
+            for (axis, v) in v.into_iter().enumerate().take(dimension) {
+                let right = (this.low[axis] + this.width[axis]).max(v.ceil() + 4.0);
+                this.low[axis] = this.low[axis].min(v.floor() - 4.0);
+                this.width[axis] = right - this.low[axis];
+            }
+        }
         this.reference = this.widen(posterior, progress)?;
         // Less than a quarter of a standard deviation to begin with, or half of one where few digits are asked for.
         let step = if tolerance < 1e-5 { 0.22 } else { 0.5 };
@@ -222,7 +252,7 @@ impl Computed {
             if this.error <= enough {
                 break;
             }
-            if this.evaluations > MOST[1] {
+            if this.evaluations > MOST[1] || this.error.is_nan() {
                 let iterations = this.evaluations;
                 return Err(Error::NoConvergence { what: "the quadrature", iterations, residual: this.error });
             }
@@ -264,6 +294,14 @@ impl Computed {
             stretch *= (SPREAD * v[1]).cosh();
         }
         stretch.ln()
+    }
+
+    /// The point of the box with these coordinates, but for roundings.
+    fn v_at(&self, u: &[f64]) -> [f64; 2] {
+        let first = (u[0] - self.mode[0]) / self.factor[0][0];
+        let last = u.get(1).map_or(0.0, |u| (u - self.mode[1] - self.factor[1][0] * first) / self.factor[1][1]);
+        // What is a step of a search away from the mode is none.
+        [first, last].map(|x| if x.abs() < 1.0 { 0.0 } else { unspread(x) })
     }
 
     /// Moves the four edges until all that is beyond them is negligible; returns the largest log density seen.

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from quincunx import ldp, privacy
-from quincunx.ldp.priors import LKJ, Beta, Dirichlet, Gamma, HalfNormal, Normal
+from quincunx.ldp.priors import LKJ, Beta, Dirichlet, Gamma, HalfNormal, LogNormal, Normal
 
 PRIORS = {"mu": Normal(0, 2), "sigma": Gamma(2, 1)}
 
@@ -96,6 +96,21 @@ def test_kinks_at_users_and_bounds_do_not_cost_digits(epsilon):
     edge = np.linspace(-22.0, 4.5, 21)[10]
     found = computed.probabilities(0, np.array([0.4]))[0], computed.probabilities(1, np.exp([edge]))[0]
     assert found == pytest.approx(below, abs=1e-7)
+
+
+def test_a_mode_far_from_the_first_is_found():
+    """The priors' own place is a mode of many users who tell of another, far below that of a wide law of these."""
+    mechanism = privacy.LaplaceMechanism(100.0, -2, 2)
+    z = mechanism.release(np.random.default_rng(0).normal(0, 1, 50), insecure_seed=1)
+    beliefs = {"mu": Normal(10, 0.1), "sigma": LogNormal(-3, 0.3)}
+    model = ldp.GaussianModel(mechanism, priors=beliefs, inference="quadrature").fit(z)
+    core = model._posterior.problem.core
+    mu, log_sigma = np.linspace(9, 11, 81), np.linspace(-5, 4, 181)
+    logs = np.array([[core.log_density(np.array([m, s]))[0] for s in log_sigma] for m in mu])
+    mass = np.exp(logs - logs.max())
+    evidence = logs.max() + math.log(mass.sum() * (mu[1] - mu[0]) * (log_sigma[1] - log_sigma[0]))
+    assert model.log_evidence_ == pytest.approx(evidence, abs=1e-6)
+    assert model.posterior_mean_["sigma"] == pytest.approx((mass * np.exp(log_sigma)).sum() / mass.sum(), rel=1e-6)
 
 
 def test_no_users_leave_the_prior():

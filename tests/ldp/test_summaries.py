@@ -499,7 +499,7 @@ def test_forged_files_are_refused(name):
 def test_files_of_other_things_are_refused(tmp_path):
     with pytest.raises(ValueError, match="must be a summary"):
         Summary.load(io.BytesIO(b"PK no archive"))
-    CASES["counts"][0].fit([1.0]).save(tmp_path / "model.npz")
+    copy.deepcopy(CASES["counts"][0]).fit([1.0]).save(tmp_path / "model.npz")
     with pytest.raises(ValueError, match="must be a summary"):
         Summary.load(tmp_path / "model.npz")
 
