@@ -18,6 +18,7 @@ from quincunx._inference import Array, Arrays, Backend, Floats, Run, Schedule, S
 from quincunx.errors import WorkerError
 from quincunx.factorization._chains import Problem, named_priors
 from quincunx.factorization._data import Data
+from quincunx.factorization._dispersion import Dispersion
 from quincunx.factorization._parts import BLOCK, Lazy, Parts
 from quincunx.factorization._rows import Laws
 
@@ -120,10 +121,11 @@ def state_of_rows(problem: Problem, state: Arrays, edge: tuple[int, int]) -> Arr
     found = {}
     for name in names:
         if name in state and len(array := state[name]):
-            each = len(array) // problem.data.shape[0]
-            first, last = (row * each for row in edge) if each else (0, 1)
-            if name == "dispersion" and problem.dispersion is not None and problem.dispersion.axis == "columns":
-                first, last = 0, len(array)
+            of_columns = (
+                name == "dispersion" and problem.dispersion is not None and problem.dispersion.axis == "columns"
+            )
+            each = 0 if of_columns else len(array) // problem.data.shape[0]
+            first, last = (row * each for row in edge) if each else (0, len(array))
             found[name] = np.ascontiguousarray(array[first:last])
     return found
 
@@ -139,6 +141,19 @@ def without_rows(problem: Problem) -> Problem:
     """Return what the client works on: the factors that are shared, beside a single row that is never looked at."""
     row = Data(np.zeros((1, *problem.data.shape[1:]), dtype=np.int8), np.zeros(()), None)
     return resized(problem, row, slice(0, 1))
+
+
+def set_shapes(engine: E, dispersion: Dispersion, shapes: Floats) -> None:
+    """Set the shapes of multipliers that a client has; of those of rows it has one, which is never looked at."""
+    engine.set_dispersion(*dispersion.arguments(shapes[:1] if dispersion.axis == "rows" else shapes))
+
+
+def shapes_of(engine: E, dispersion: Dispersion | None, rows: Sequence[Arrays]) -> Arrays:
+    """Return the shapes of multipliers, if there are any, as a state has them, given those that shards have of rows."""
+    if dispersion is None or (shapes := engine.dispersion()) is None:
+        return {}
+    of_rows = dispersion.axis == "rows"
+    return {"dispersion": np.concatenate([own["dispersion"] for own in rows]) if of_rows else shapes}
 
 
 class SharedPriors:

@@ -33,6 +33,8 @@ from quincunx.factorization._row_shards import (
     SharedPriors,
     Together,
     prior_of_rows,
+    set_shapes,
+    shapes_of,
     state_of_rows,
     together,
     without_rows,
@@ -152,9 +154,8 @@ class ShardedAscent(Single):
         self._client.place(0, whole, run.key)
         self._priors = SharedPriors(self._client, problem)
         self._dispersion = problem.dispersion
-        self._shapes: Floats | None = None
         if self._dispersion is not None:
-            self._set_shapes(run.state.get("dispersion", self._dispersion.arguments()[0][1]))
+            set_shapes(self._client, self._dispersion, run.state.get("dispersion", 1 / self._dispersion.values))
         self._shared: list[Laws] = self._client.factors()[1:]
         self._holds = whole[3] > 0 and not problem.imputes
         if run.state:
@@ -168,12 +169,10 @@ class ShardedAscent(Single):
         self._iteration, self._converged = run.iteration, False
         self._exposure = np.zeros(0) if problem.dispersion else self._exposed(len(self._shared), self._sums())
 
-    def _set_shapes(self, shapes: Floats) -> None:
-        """Set the shapes that all rows share; of those of rows the client has one, which is never looked at."""
-        assert self._dispersion is not None
-        of_rows = self._dispersion.axis == "rows"
-        self._client.set_dispersion(*self._dispersion.arguments(shapes[:1] if of_rows else shapes))
-        self._shapes = None if of_rows else shapes
+    @property
+    def _shapes(self) -> Floats | None:
+        """What shards are told of shapes of multipliers: those that are learnt and that rows share."""
+        return self._client.dispersion() if self._dispersion is not None and self._dispersion.is_shared else None
 
     @property
     def iteration(self) -> int:
@@ -189,8 +188,8 @@ class ShardedAscent(Single):
     def place(self, place: _Place) -> None:
         self._iteration, shared, self._priors.all, shapes, self._exposure, bounds = place
         self._shared = list(shared)
-        if shapes is not None:
-            self._set_shapes(shapes)
+        if self._dispersion is not None and shapes is not None:
+            set_shapes(self._client, self._dispersion, shapes)
         del self._elbo[bounds:]
 
     def advance(self, steps: int, report: Report | None) -> bool:
@@ -240,7 +239,6 @@ class ShardedAscent(Single):
             of_shapes = shards.total(where.call("shape_sums", self._i))
             if len(of_shapes):
                 self._client.maximize_shapes(of_shapes)
-                self._shapes = self._client.dispersion()
         self._iteration += 1
 
     def close(self) -> None:
@@ -283,12 +281,9 @@ class ShardedAscent(Single):
         lasting.do(self.close)
         rows = lasting.do(lambda: self._ascents.where.call("rows", self._i))
         state = {name: np.concatenate([own[name] for own in rows]) for name in ("shape_0", "rate_0")}
-        state |= self._priors.state(rows)
+        state |= self._priors.state(rows) | shapes_of(self._client, self._dispersion, rows)
         for factor, laws in enumerate(self._shared, 1):
             state |= {f"shape_{factor}": laws[0], f"rate_{factor}": laws[1]}
-        if self._dispersion is not None:
-            of_rows = [own["dispersion"] for own in rows]
-            state["dispersion"] = np.concatenate(of_rows) if self._shapes is None else self._shapes
         return [
             replace(
                 self._run,

@@ -36,6 +36,8 @@ from quincunx.factorization._row_shards import (
     SharedPriors,
     Together,
     prior_of_rows,
+    set_shapes,
+    shapes_of,
     state_of_rows,
     together,
     without_rows,
@@ -187,14 +189,8 @@ class _SharedChain:
     def place(self, place: Place) -> None:
         self.chain.iteration, self.filled, self.factors, self.priors.all, shapes = place
         self.chain.set_factors([self.chain.factors()[0], *self.factors])
-        if shapes is not None:
-            self.set_shapes(shapes)
-
-    def set_shapes(self, shapes: Floats) -> None:
-        """Set the shapes of the multipliers; of those of rows the client has one, which is never looked at."""
-        assert self.dispersion is not None
-        of_rows = self.dispersion.axis == "rows"
-        self.chain.set_dispersion(*self.dispersion.arguments(shapes[:1] if of_rows else shapes))
+        if self.dispersion is not None and shapes is not None:
+            set_shapes(self.chain, self.dispersion, shapes)
 
 
 class ShardedGibbs(Together, Sampler):
@@ -238,7 +234,7 @@ class ShardedGibbs(Together, Sampler):
             len(run.kept),
         )
         if problem.dispersion is not None:
-            one.set_shapes(run.state.get("dispersion", problem.dispersion.arguments()[0][1]))
+            set_shapes(chain, problem.dispersion, run.state.get("dispersion", 1 / problem.dispersion.values))
         if run.state:
             names = [f"factor_{factor}" for factor in range(1, len(self.problem.layout.factors))]
             chain.set_factors([chain.factors()[0], *(run.state[name] for name in names)])
@@ -337,7 +333,7 @@ class ShardedGibbs(Together, Sampler):
             for (first, last), shard in zip(self.edges, of_shards, strict=True):
                 record.draws[0][place, first:last] = shard[i][1]["factor_0"]
             rows = [shard[i][1] for shard in of_shards]
-            shapes = self._dispersion(one, rows)
+            shapes = shapes_of(one.chain, one.dispersion, rows)
             others = [*factors, *(1 / own[:, None] for own in shapes.values()), *one.priors.draw(rows)]
             for draws, value in zip(record.draws[1:], others, strict=True):
                 draws[place] = value
@@ -357,13 +353,5 @@ class ShardedGibbs(Together, Sampler):
         own = [name for name in ("factor_0", "noise_0", "noise_1") if name in rows[0]]
         state: Arrays = {name: np.concatenate([part[name] for part in rows]) for name in own}
         state |= numbered("factor", [state["factor_0"], *one.factors])
-        state |= self._dispersion(one, rows) | one.priors.state(rows)
+        state |= shapes_of(one.chain, one.dispersion, rows) | one.priors.state(rows)
         return one.record.run(one.filled, one.iteration, state)
-
-    def _dispersion(self, one: _SharedChain, rows: Sequence[Arrays]) -> Arrays:
-        """Return the shapes of the multipliers of a chain, if there are any, as a state has them."""
-        if one.dispersion is None:
-            return {}
-        if one.dispersion.axis == "rows":
-            return {"dispersion": np.concatenate([part["dispersion"] for part in rows])}
-        return {"dispersion": rows[0]["dispersion"]}

@@ -22,11 +22,11 @@ pub use super::published::{Augmentation, NoiseCounts};
 use super::cp;
 use super::dirichlet;
 use super::dispersion::Dispersion;
-use super::factor_matrix::{FactorMatrix, ROWS, unpadded};
+use super::factor_matrix::{FactorMatrix, ROWS, sums_of_shards, unpadded};
 use super::gammas::{Expectations, Prior};
 use super::hyperpriors::{self, PRIOR_SUMS, Rates};
 use super::model::{Model, Sizes};
-use super::pass::{PassInput, PassOutput, Sums, exposure_bound, exposures};
+use super::pass::{PassInput, PassOutput, Sums, exposures, part_of_exposures};
 use super::published::moments;
 use super::released_counts::{Facts, ReleasedCounts};
 use crate::monitor::{Monitor, Progress};
@@ -131,8 +131,10 @@ impl CoordinateAscent {
         Error::require(fits, "method", found, "\"collapsed\" for overdispersed counts")?;
         dispersion.check(self.model.imputes(), &self.table)?;
         let cells = self.table.rows() * self.table.cols();
-        memory::charge("laws of the multipliers of all cells", NOISE * cells as u128)?;
-        self.noise = vec![[1.0; 2]; cells];
+        if self.noise.len() != cells {
+            memory::charge("laws of the multipliers of all cells", NOISE * cells as u128)?;
+            self.noise = vec![[1.0; 2]; cells];
+        }
         self.dispersion = Some(dispersion);
         Ok(())
     }
@@ -426,11 +428,10 @@ impl CoordinateAscent {
         monitor: &mut dyn Monitor,
     ) -> Result<Vec<f64>> {
         let Self { model, table, means, .. } = self;
-        let mut all: Vec<_> = means.iter().map(FactorMatrix::sums).collect();
-        all[0].copy_from_slice(sums);
-        let bound = exposure_bound(model, factor, &all, largest);
+        let all = sums_of_shards(means, sums);
         parallel::run(threads, 1, monitor, |progress| {
-            exposures(model, table, means, (factor, &bound), &self.multipliers(), (threads, progress))
+            let given = (factor, &all[..], largest);
+            part_of_exposures(model, table, means, given, &self.multipliers(), (threads, progress))
         })
     }
 

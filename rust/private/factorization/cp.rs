@@ -6,7 +6,7 @@
 //!
 //! Source: A. Schein et al. (2019), section 4 of the appendix.
 
-use super::factor_matrix::FactorMatrix;
+use super::factor_matrix::{FactorMatrix, sums_of_shards};
 use super::structure::{Entries, Factors, Layout, Structure};
 
 /// Matrices and tensors.
@@ -58,8 +58,7 @@ pub(super) fn held_exposures(layout: &Layout, factors: &Factors, mode: usize, fi
     if layout.held[mode].cells.is_empty() {
         return vec![];
     }
-    let mut sums: Vec<_> = factors.iter().map(FactorMatrix::sums).collect();
-    sums[0].copy_from_slice(first);
+    let sums = sums_of_shards(factors, first);
     let mut whole = vec![0.0; stride];
     of_all_cells(mode, &sums, &mut whole);
     let mut held = vec![0.0; layout.extents[mode] * stride];

@@ -130,6 +130,13 @@ impl FactorMatrix {
     }
 }
 
+/// The sums over rows of all factors, those of the first being given for the rows of all shards.
+pub fn sums_of_shards(factors: &[FactorMatrix], first: &[f64]) -> Vec<Vec<f64>> {
+    let mut sums: Vec<_> = factors.iter().map(FactorMatrix::sums).collect();
+    sums[0].copy_from_slice(first);
+    sums
+}
+
 /// Rows of `width` entries with the padding of a matrix.
 pub fn padded<T: Copy + Default>(entries: &[T], width: usize) -> Vec<T> {
     let (width, stride) = (width.max(1), width.next_multiple_of(LANES));

@@ -12,12 +12,12 @@ use super::allocation::SweepAddress;
 use super::cp;
 use super::dirichlet;
 use super::dispersion::{Dispersion, SHORT, SharedTails, largest};
-use super::factor_matrix::FactorMatrix;
+use super::factor_matrix::{FactorMatrix, sums_of_shards};
 use super::gammas::Prior;
 use super::hyperpriors::{self, PRIOR_SUMS, Rates};
 use super::likelihood;
 use super::model::{FACTORS, Model, Sizes};
-use super::pass::{exposure_bound, exposures};
+use super::pass::part_of_exposures;
 use super::released_counts::{Facts, ReleasedCounts};
 use super::sweep::{Kept, Laws, Sweep, split_counts};
 pub use super::sweep::{Method, Tally};
@@ -239,8 +239,7 @@ impl GibbsChain {
         threads: usize,
         monitor: &mut dyn Monitor,
     ) -> Result<Vec<f64>> {
-        let mut all: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
-        all[0].copy_from_slice(sums);
+        let all = sums_of_shards(&self.factors, sums);
         parallel::run(threads, 1, monitor, |progress| self.weighted(factor, &all, largest, (threads, progress)))
     }
 
@@ -567,8 +566,7 @@ impl GibbsChain {
     /// What the entries of a factor are exposed to where cells have multipliers, given the sums of all factors. Where rows may be in
     /// several places, the parts of it add up exactly.
     fn weighted(&self, factor: usize, sums: &[Vec<f64>], largest: f64, here: (usize, &Progress)) -> Result<Vec<f64>> {
-        let bound = exposure_bound(&self.model, factor, sums, largest);
-        exposures(&self.model, &self.table, &self.factors, (factor, &bound), &self.cells.1, here)
+        part_of_exposures(&self.model, &self.table, &self.factors, (factor, sums, largest), &self.cells.1, here)
     }
 
     /// Draws the factors given the tally of a whole sweep.

@@ -99,18 +99,6 @@ enum CellWeights<'a> {
     Given(&'a [f64]),
 }
 
-/// A bound on the exposures of a factor by component, given the sums of all factors and the largest multiplier of all parts of the
-/// table, where these are to add up exactly; else nothing. Rows of the first factor are whole in one place.
-pub fn exposure_bound(model: &Model, factor: usize, sums: &[Vec<f64>], largest: f64) -> Vec<f64> {
-    if factor == 0 || !model.structure().is_split_by_rows() {
-        return vec![];
-    }
-    let mut bound = vec![0.0; model.layout().stride()];
-    cp::of_all_cells(factor, sums, &mut bound);
-    bound.iter_mut().for_each(|x| *x = (*x * largest).min(LARGEST_BOUND));
-    bound
-}
-
 /// What the entries of a factor are exposed to where each cell has a weight by which its rate is multiplied, padded as it is. Given
 /// a bound on them by component, or nothing, blocks of rows are rounded to 2^-50 of it, and exposures of parts of a table add up
 /// exactly.
@@ -143,6 +131,29 @@ pub fn exposures(
     };
     let sums = input.pass(&mut [], threads, progress)?;
     Ok(structure.expected_counts(model.layout(), factor, &others, (&sums.left, &sums.right)))
+}
+
+/// The same of a part of a table whose rows may be in several places, given the sums of all factors and the largest weight of all
+/// parts: parts add up exactly.
+///
+/// # Errors
+/// As [`exposures`].
+pub fn part_of_exposures(
+    model: &Model,
+    table: &ReleasedCounts,
+    factors: &[FactorMatrix],
+    (factor, sums, largest): (usize, &[Vec<f64>], f64),
+    weights: &[f64],
+    here: (usize, &Progress),
+) -> Result<Vec<f64>> {
+    let mut bound = vec![];
+    // Rows of the first factor are whole in one place.
+    if factor > 0 && model.structure().is_split_by_rows() {
+        bound = vec![0.0; model.layout().stride()];
+        cp::of_all_cells(factor, sums, &mut bound);
+        bound.iter_mut().for_each(|x| *x = (*x * largest).min(LARGEST_BOUND));
+    }
+    exposures(model, table, factors, (factor, &bound), weights, here)
 }
 
 impl<'a> PassInput<'a> {
