@@ -5,7 +5,6 @@ privacy using metrics, PETS.
 """
 
 import math
-from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -15,8 +14,7 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx.graphs._graph import GraphLike, IntArray
 from quincunx.leakage import _checks
-from quincunx.leakage._exact import ExactMatrix
-from quincunx.leakage._floats import FloatMatrix
+from quincunx.leakage._measures import Rows
 from quincunx.leakage._parts import leakage_doc
 
 if TYPE_CHECKING:
@@ -24,17 +22,10 @@ if TYPE_CHECKING:
 
 
 @leakage_doc
-class Levels:
+class Levels(Rows):
     """The methods of a `Channel` that tell what it protects."""
 
     __slots__ = ()
-
-    _entries: ExactMatrix | FloatMatrix
-
-    @property
-    def inputs(self) -> Sequence[Hashable]:
-        """Names of the rows."""
-        raise NotImplementedError
 
     def _edges(self, graph: GraphLike) -> IntArray:
         """Return the pairs of inputs that are neighbors on a graph."""

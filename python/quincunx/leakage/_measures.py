@@ -33,9 +33,8 @@ class CapacityResult(NamedTuple):
     iterations: int
 
 
-@leakage_doc
-class Measures:
-    """The methods of a `Channel` that tell what an observer learns."""
+class Rows:
+    """What the methods of a `Channel` stand on: it says who its inputs are."""
 
     __slots__ = ()
 
@@ -45,6 +44,13 @@ class Measures:
     def inputs(self) -> Sequence[Hashable]:
         """Names of the rows."""
         raise NotImplementedError
+
+
+@leakage_doc
+class Measures(Rows):
+    """The methods of a `Channel` that tell what an observer learns."""
+
+    __slots__ = ()
 
     def _ordered(self, value: Values, name: str = "prior") -> Values:
         """Return a prior or a gain, unless its labels are the inputs in another order."""
