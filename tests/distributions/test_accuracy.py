@@ -119,6 +119,21 @@ def test_two_piece_poisson_over_cells(step):
                 assert abs(law.logpmf(y) - exact) < 2 * LOG_MASS * max(1, -exact), (released, rate, alpha, y)
 
 
+@pytest.mark.parametrize("released", [-40, -1, 0, 1, 3, 40])
+@pytest.mark.parametrize("rate", [1e-300, 1e-60, 1e-22, 1e-19])
+@pytest.mark.parametrize("alpha", [1e-12, 0.5, 0.999])
+def test_two_piece_poisson_means_near_zero(released, rate, alpha):
+    """The mean relative 1e-14, and 1e-13 where it is below 1e-20."""
+    with mp.workdps(60):
+        weights = [mp.mpf(rate) ** y / mp.factorial(y) * mp.mpf(alpha) ** abs(released - y) for y in range(80)]
+        exact = mp.fsum(y * weight for y, weight in enumerate(weights)) / mp.fsum(weights)
+        found = TwoPiecePoisson(released, rate, alpha).mean()
+        if exact > 1e-300:
+            assert abs(found / exact - 1) < (1e-14 if exact > 1e-20 else 1e-13)
+        else:
+            assert abs(found - exact) < 1e-300
+
+
 @quick_or_slow
 def test_two_piece_poisson_moments_by_direct_sums(step):
     for released, rate, alpha in every(step, [cell for cell in CELLS if cell[0] <= 1000 and cell[1] <= 1100]):
