@@ -32,11 +32,15 @@ pub fn log2_bound(problem: &Problem, activity: f64, progress: &Progress) -> Resu
     // One effort for all pieces: a bound may be a little worse, but is not planned longer than the count.
     let planner = Planner::new(progress);
     let mut bits = 0.0;
+    let free = |problem: &Problem| problem.vertices() as f64 * (1.0 + activity).log2();
+    let is_small = free(problem) <= TRIVIAL_BITS;
     let mut open = vec![(problem.clone(), 1.0)];
     while let Some((problem, times)) = open.pop() {
         progress.check()?;
-        let free = problem.vertices() as f64 * (1.0 + activity).log2();
-        if free <= TRIVIAL_BITS || problem.vertices() <= FEW {
+        let free = free(&problem);
+        // A piece of a lattice is evaluated in no time, a piece of a graph must be planned first.
+        let is_trivial = is_small || matches!(problem, Problem::Graph { .. }) && free <= TRIVIAL_BITS;
+        if is_trivial || problem.vertices() <= FEW {
             bits += times * free;
         } else if let Some(found) = evaluated(&problem, activity, free, &planner)? {
             bits += times * found.min(free);
@@ -158,7 +162,7 @@ mod tests {
         use {Boundary::*, StripKind::*};
         for kind in [Square, King, Triangular, FourEightEight] {
             for (boundary, rows, cols) in
-                [(Free, 16, 17), (Free, 3, 60), (Cylinder, 12, 18), (Torus, 8, 9), (Cylinder, 40, 5)]
+                [(Free, 16, 17), (Free, 3, 60), (Cylinder, 12, 18), (Torus, 8, 9), (Cylinder, 40, 5), (Torus, 6, 60)]
             {
                 let problem = Problem::Lattice { kind, rows, cols, boundary };
                 let bound = log2_bound(&problem, 1.0, &Progress::default()).unwrap();
