@@ -16,7 +16,7 @@ from tests.saved import reread
 
 from quincunx import _core
 from quincunx._inference import _shards
-from quincunx.errors import ConvergenceWarning, MisfitWarning, TooLargeError, WorkerError
+from quincunx.errors import CheckpointError, ConvergenceWarning, MisfitWarning, TooLargeError, WorkerError
 from quincunx.factorization import (
     PoissonBlockmodel,
     PoissonFactorization,
@@ -24,7 +24,7 @@ from quincunx.factorization import (
     _row_shards,
     _sharded_gibbs,
 )
-from quincunx.factorization._parts import Parts
+from quincunx.factorization._parts import Lazy, Parts
 from quincunx.privacy import Release, privatize
 
 pytestmark = [
@@ -463,6 +463,18 @@ def test_a_warm_start_of_files_goes_on_by_the_same_parameters_alone(tmp_path):
     assert model.fit(paths).n_iter_ > done
 
 
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_warm_start_goes_on_with_the_same_rows_wherever_they_are(lazy, tmp_path):
+    array, whole = pytest.importorskip("dask.array"), labelled(1.0)
+    files = saved(whole, tmp_path, (256, ROWS - 256))
+    given, how = (array.from_array(whole.values, chunks=99), {"alpha": whole.alpha}) if lazy else (files, {})
+    at_once = PoissonFactorization(WIDTH, **HOW | {"n_draws": 2 * HOW["n_draws"]}).fit(whole)
+    one, other = (PoissonFactorization(WIDTH, **HOW | {"warm_start": True}) for _ in range(2))
+    one.fit(given, client=2, **how).save(tmp_path / "model.npz")
+    assert_same_runs(PoissonFactorization.load(tmp_path / "model.npz").fit(given, client=3, **how), at_once)
+    assert_same_runs(other.fit(whole).fit(given, client=2, **how), at_once)
+
+
 @pytest.mark.parametrize("attribute", ["expected_counts_", "misfit_", "rates_"])
 def test_a_file_that_changed_since_the_fit_is_refused(attribute, tmp_path):
     paths = saved(labelled(1.0), tmp_path, (256, ROWS - 256))
@@ -499,6 +511,29 @@ def test_arrays_of_dask_are_computed_by_the_workers(how, kept, here, client, mon
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).expected_counts_, whole.expected_counts_)
     assert str(model.misfit_) == str(whole.misfit_)
     assert_same_runs(PoissonFactorization(WIDTH, **how).fit(lazy, alpha=0.4), whole)
+
+
+def test_a_checkpoint_knows_an_array_of_dask_by_its_name(tmp_path, monkeypatch):
+    array = pytest.importorskip("dask.array")
+    lazy = array.from_array(release(0.5), chunks=(100, 7))
+    how = {"alpha": 0.4, "checkpoint": tmp_path / "state", "checkpoint_interval": 0.0}
+
+    def stop(done, total):
+        if done > 9:
+            raise KeyboardInterrupt
+
+    whole = PoissonFactorization(WIDTH, **HOW).fit(release(0.5), alpha=0.4)
+    read = Lazy._read
+
+    def some(data, block, rows):
+        assert rows < ROWS, "all rows were read together"
+        return read(data, block, rows)
+
+    with pytest.raises(KeyboardInterrupt):
+        PoissonFactorization(WIDTH, **HOW | {"progress": stop}).fit(lazy, client=2, **how)
+    with pytest.raises(CheckpointError, match="belongs to another fit"):
+        PoissonFactorization(WIDTH, **HOW).fit(lazy + 1, client=3, **how)
+    assert_same_runs(PoissonFactorization(WIDTH, **HOW).fit(lazy, client=3, **how), whole)
 
 
 def test_masked_blocks_of_dask_are_held_out(client):

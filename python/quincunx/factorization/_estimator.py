@@ -9,13 +9,14 @@ import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import field, replace
-from typing import ClassVar, Literal, Self, TypeAlias, TypedDict
+from typing import Any, ClassVar, Literal, Self, TypeAlias, TypedDict
 
 import numpy as np
 
 from quincunx import _check, _core, _tables
 from quincunx._docs import assembled
 from quincunx._inference import Arrays, Callback, Run, Schedule, parameters
+from quincunx._inference._checkpoint import Checkpoint
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._sklearn import Deferred, validation
@@ -545,7 +546,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
                 raise ValueError(
                     f"`released` must have shape {shape}, as in the fit that goes on, got {problem.data.shape}"
                 )
-            return problem.data.digest == old.data.digest and _equal(problem.priors, old.priors)
+            return problem.data.is_same(old.data) and _equal(problem.priors, old.priors)
 
         return self._fresh_or_continued(problem, same)
 
@@ -675,6 +676,12 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             "axes": axes,
             "features": list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,
         }, arrays
+
+    def _checkpoint(self, problem: Any, runs: Sequence[Run], schedule: Any, keep: tuple[object, float]) -> Checkpoint:
+        if isinstance(problem.data, Lazy):  # which need not fit into this memory
+            name = np.frombuffer(problem.data.digest.encode(), dtype=np.uint8)
+            problem = replace(problem, data=Data(name, problem.data.ratio, None))
+        return super()._checkpoint(problem, runs, schedule, keep)
 
     def _restore(self, header: Facts, arrays: Mapping[str, Array], runs: list[Run]) -> None:
         super()._restore(header, arrays, runs)
