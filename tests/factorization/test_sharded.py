@@ -127,6 +127,27 @@ def test_the_number_of_shards_does_not_show(case):
         assert_same_runs(fitted(case, client=number), whole)
 
 
+@pytest.mark.parametrize("likelihood", ["poisson", "negative_binomial"])
+@pytest.mark.parametrize("width", [1, 2])
+def test_priors_are_learnt_from_rates_of_rows(width, likelihood, tmp_path, monkeypatch):
+    rates, how = [np.linspace(0.5, 2.0, ROWS)[:, None], 1.0], {"alpha": 0.4, "checkpoint": tmp_path / "state"}
+    learnt = {"hyperpriors": "factor", "prior_rate": rates, "likelihood": likelihood}
+    model, other = (PoissonFactorization(width, **HOW | learnt) for _ in range(2))
+
+    def torn(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        for name in ("sweep", "end_sweep"):
+            patch.setattr(_sharded_gibbs.GibbsShard, name, torn)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(release(0.5), client=2, **how)
+    assert_same_runs(model.fit(release(0.5), client=3, **how), other.fit(release(0.5), alpha=0.4))
+    ascents = (PoissonFactorization(width, **HOW | learnt | {"inference": "vi", "max_iter": 9}) for _ in range(2))
+    bounds = [ascent.fit(release(0.5), alpha=0.4, client=c).elbo_ for ascent, c in zip(ascents, (2, None), strict=True)]
+    np.testing.assert_allclose(*bounds, rtol=1e-11)
+
+
 def test_there_are_no_more_shards_than_blocks_of_rows():
     assert_same_runs(fitted("some", client=1000), fitted("some"))
     with _shards.Local(1000, 1) as where:
@@ -556,13 +577,15 @@ def test_arrays_of_dask_that_do_not_fit_are_refused_in_words(client):
     ):
         with pytest.raises(ValueError, match=says):
             model.fit(lazy, client=client, **how)
-    with pytest.raises(ValueError, match="`released` must have two axes or more of known extents"):
-        model.fit(lazy[lazy[:, 0] > 0], alpha=0.4, client=client)
+    for bad in (lazy[lazy[:, 0] > 0], lazy[:0], lazy[:, :0]):
+        with pytest.raises(ValueError, match="`released` must have two axes or more of known extents above 0"):
+            model.fit(bad, alpha=0.4, client=client)
 
 
 @pytest.mark.parametrize(
     ("rows", "how", "says"),
     [
+        ((0, ROWS), {}, "parts with rows of the same columns"),
         ((100, ROWS - 100), {}, "parts of a multiple of 128 rows each, but for the last, got 100 rows"),
         ((128, ROWS - 128), {"alpha": 0.5}, "`alpha` must be None with files"),
         ((128, ROWS - 128), {"mask": MASK}, "`mask` must be None with files"),

@@ -1,7 +1,6 @@
 """Data whose rows are in several files, or in an array of Dask: read where they are used, and not before."""
 
 import itertools
-import math
 import os
 import sys
 from collections.abc import Callable, Hashable, Sequence
@@ -47,7 +46,8 @@ class Parts(Data):
     Raises
     ------
     ValueError
-        If the parts do not have the same other axes, or one but the last does not have a multiple of 128 rows.
+        If the parts do not have the same other axes, one has no rows, or one but the last does not have a multiple of
+        128 rows.
     OSError
         If one cannot be read here: shapes and labels are.
     """
@@ -59,7 +59,7 @@ class Parts(Data):
                 raise TypeError(f"`released` must be one table or a list of files, got a list with {path!r}")
             looks.append(look(path))
         shapes = [shape for _, shape, _ in looks]
-        if any(len(shape) < 2 for shape in shapes) or len({shape[1:] for shape in shapes}) != 1:
+        if any(len(shape) < 2 or 0 in shape for shape in shapes) or len({shape[1:] for shape in shapes}) != 1:
             raise ValueError(f"`released` must have parts with rows of the same columns, got shapes {shapes}")
         if bad := [shape[0] for shape in shapes[:-1] if shape[0] % BLOCK]:
             raise ValueError(
@@ -175,9 +175,10 @@ class Lazy(Parts):
     """
 
     def __init__(self, array: Any, alpha: Given, noise: str, non_integer: str) -> None:
-        if array.ndim < 2 or any(math.isnan(extent) for extent in array.shape):
+        if array.ndim < 2 or not all(extent > 0 for extent in array.shape):  # NaN where it is not known
             raise ValueError(
-                f"`released` must have two axes or more of known extents, got an array of Dask of shape {array.shape}"
+                "`released` must have two axes or more of known extents above 0, got an array of Dask of shape "
+                f"{array.shape}"
             )
         if np.ndim(alpha) if alpha is not None else 0:
             raise ValueError("`alpha` must be a number with an array of Dask")

@@ -15,6 +15,7 @@ import numpy as np
 
 from quincunx import _core
 from quincunx._inference import Array, Arrays, Backend, Floats, Run, Schedule, ShardLost
+from quincunx._inference import _shards as shards
 from quincunx.errors import WorkerError
 from quincunx.factorization._chains import Problem, named_priors
 from quincunx.factorization._data import Data
@@ -157,24 +158,27 @@ def shapes_of(engine: E, dispersion: Dispersion | None, rows: Sequence[Arrays]) 
 
 
 class SharedPriors:
-    """The priors that a client's engine learns; rates of rows are where the rows are."""
+    """The priors that a client's engine learns; where rows have rates of their own, these are where the rows are."""
 
     def __init__(self, engine: _core.GibbsChain | _core.CoordinateAscent, problem: Problem) -> None:
-        self._engine, self._learnt, self._of_rows = engine, problem.learnt, problem.hyperpriors == "row"
+        self._engine, self._learnt, self._by_row = engine, problem.learnt, problem.hyperpriors == "row"
+        self._elsewhere = self._by_row or problem.priors[0][1].size > 1
         self._width = problem.layout.n_components
         if problem.hyperpriors is not None:
             engine.learn_priors(problem.hyperpriors)
 
     @property
     def all(self) -> list[Laws]:
-        """Shapes and rates of all priors; the rates of rows of the first factor are not their own."""
-        return self._engine.priors()
+        """Shapes and rates of all priors; no rates of rows that have their own."""
+        (shape, rate), *others = self._engine.priors()
+        return [(shape, rate[:0] if self._elsewhere else rate), *others]
 
     @all.setter
     def all(self, priors: Sequence[Laws]) -> None:
+        self._elsewhere = self._by_row or priors[0][1].size != 1
         for factor in self._learnt:
             shape, rate = priors[factor]
-            has_rate = rate.size > 0 and not (self._of_rows and factor == 0)
+            has_rate = rate.size > 0 and not (self._elsewhere and factor == 0)
             self._engine.set_prior(factor, float(shape[0]), rate if has_rate else None)
 
     @property
@@ -183,14 +187,20 @@ class SharedPriors:
         if not self._learnt:
             return None
         shape, rate = self.all[0]
-        return float(shape[0]), None if self._of_rows else rate
+        return float(shape[0]), None if self._elsewhere else rate
+
+    def learn_of_rows(self, learn: Callable[[int, Array], None], rows: Sequence[Array]) -> None:
+        """Have the engine learn the rows' prior, given what shards say of it."""
+        if self._learnt:
+            learn(0, shards.total(rows))
+            self._elsewhere = self._by_row
 
     def draw(self, rows: Sequence[Arrays]) -> list[Floats]:
         """Return a draw of what is learnt, as columns, given the rate of each row of the shards."""
         found = []
         for factor, (shape, rate) in enumerate(self.all if self._learnt else ()):
             found.append(shape.reshape(-1, 1))
-            if self._of_rows:
+            if self._by_row:
                 rate = rate[:: self._width] if factor else np.concatenate([own["prior_rate_0"] for own in rows])
             found += [rate.reshape(-1, 1)] if rate.size else []
         return found
@@ -200,9 +210,10 @@ class SharedPriors:
         if not self._learnt:
             return {}
         priors, rates = self.all, [own["prior_rate_0"] for own in rows]
-        # Before the first sweep each shard has one rate, that of all rows.
-        if self._of_rows and (len(rates) == 1 or sum(map(len, rates)) > len(rates)):
-            priors[0] = priors[0][0], np.concatenate(rates)
+        if self._elsewhere:
+            # Before the first sweep each shard may have one rate, that of all rows.
+            alike = sum(map(len, rates)) == len(rates)
+            priors[0] = priors[0][0], rates[0] if alike else np.concatenate(rates)
         return named_priors(priors)
 
 

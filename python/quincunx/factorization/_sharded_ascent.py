@@ -215,8 +215,7 @@ class ShardedAscent(Single):
         bounds, of_prior, told = map(list, zip(*found, strict=True))
         if len(self._elbo) < self._iteration:
             self._elbo.append(self._bound(bounds))
-        if problem.learnt:
-            self._client.maximize_prior(0, shards.total(of_prior))
+        self._priors.learn_of_rows(self._client.maximize_prior, of_prior)
         sums = self._sums()
         for factor in range(1, len(problem.priors)):
             if factor > 1:

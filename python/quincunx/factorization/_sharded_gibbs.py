@@ -228,7 +228,7 @@ class ShardedGibbs(Together, Sampler):
         one = _SharedChain(
             chain,
             problem.dispersion,
-            SharedPriors(chain, problem),
+            SharedPriors(chain, self.problem),
             [],
             Record(self.problem, run, self.schedule),
             len(run.kept),
@@ -299,9 +299,8 @@ class ShardedGibbs(Together, Sampler):
                 one.factors = one.chain.factors()[1:]
                 one.record.total_rate[one.iteration - 1] = rate  # of the last factor it is that of the sweep
                 one.record.total_count[one.iteration - 1] = sum(shard[i][1] for shard in found)
-        if self.problem.learnt:
-            for i, one in active.items():
-                one.chain.redraw_prior(0, shards.total(of_prior for _, _, of_prior in swept[i]))
+        for i, one in active.items():
+            one.priors.learn_of_rows(one.chain.redraw_prior, [of_prior for _, _, of_prior in swept[i]])
         n_warmup, thin = self.schedule.n_warmup, self.schedule.thin
         kept = {i: one for i, one in active.items() if one.iteration > n_warmup and one.iteration % thin == 0}
         if kept:
