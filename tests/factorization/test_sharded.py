@@ -447,6 +447,13 @@ def test_files_of_rows_are_one_matrix(case, client, tmp_path):
     assert str(model.misfit_) == str(other.misfit_)
 
 
+def test_files_are_embedded_as_one_table(tmp_path):
+    whole, model = labelled(1.0, MASK), PoissonFactorization(WIDTH, **HOW)
+    found = model.fit_transform(saved(whole, tmp_path, (256, ROWS - 256)), client=2)
+    np.testing.assert_array_equal(found, model.fit_transform(whole))
+    np.testing.assert_array_equal(found, model.transform(whole))
+
+
 @pytest.mark.parametrize("likelihood", ["poisson", "negative_binomial"])
 @pytest.mark.parametrize("client", [None, 2])
 def test_files_and_arrays_of_dask_of_slices_are_one_tensor(client, likelihood, tmp_path):

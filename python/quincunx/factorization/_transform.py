@@ -31,8 +31,7 @@ class RowTransformer(CountFactorization, sklearn=("TransformerMixin", "ClassName
         ndarray of float64, shape (n_rows, n_components)
             Close to `embedding_`, which is the joint posterior mean.
         """
-        fitted = self.fit(released, y, **how)
-        return fitted.transform(released, alpha=how.get("alpha"), mask=fitted._posterior.problem.data.held_out)
+        return self._shown(self.fit(released, y, **how)._posterior.problem.data)
 
     def transform(self, released: Counts, *, alpha: Given = None, mask: Given = None) -> Floats | DataFrame:
         """Return the embedding of rows, or of slices along the first mode, the components being known.
@@ -61,7 +60,12 @@ class RowTransformer(CountFactorization, sklearn=("TransformerMixin", "ClassName
         Ten iterations at a time, until no entry of a row moves by more than 1e-4 of the row's largest; rows that stand
         still are left out of the next ten. With layers the prior has the mean of the fitted rows.
         """
-        data, rows, _ = self._embedded(released, alpha, mask)
+        self._fitted()
+        return self._shown(self._new_data(released, alpha, mask))
+
+    def _shown(self, data: Data) -> Floats | DataFrame:
+        """Return the embedding of data, as scikit-learn is told to show it."""
+        rows, _ = self._embedded(data)
         wanted = require("sklearn.utils._set_output", "sklearn")._get_output_config("transform", self)["dense"]
         if wanted == "pandas" and data.axes and data.axes[0].labels is not None:
             return _tables.to_pandas(rows, (data.axes[0], _tables.Axis()))
@@ -78,12 +82,12 @@ class RowTransformer(CountFactorization, sklearn=("TransformerMixin", "ClassName
             As in `transform`.
         {in_nats}
         """
-        data, rows, components = self._embedded(released, alpha, mask)
-        return self._mean_log_likelihood(data, rows @ components, new_rows=True)
-
-    def _embedded(self, released: Counts, alpha: Given, mask: Given) -> tuple[Data, Floats, Floats]:
-        """Return new data, their embedding, and the components as a matrix."""
         self._fitted()
         data = self._new_data(released, alpha, mask)
+        rows, components = self._embedded(data)
+        return self._mean_log_likelihood(data, rows @ components, new_rows=True)
+
+    def _embedded(self, data: Data) -> tuple[Floats, Floats]:
+        """Return the embedding of data, and the components as a matrix."""
         components = self.components_.reshape(self._n_features_out, -1)  # type: ignore[attr-defined]
-        return data, self._infer_rows(data, components), components
+        return self._infer_rows(data, components), components
