@@ -279,6 +279,15 @@ def test_a_network_that_goes_on_keeps_its_kind_and_a_chain_may_change_its_method
         assert chain.set_params(method=method).fit(RELEASE).n_iter_ == 10 + 30 * done
 
 
+@pytest.mark.parametrize("inference", ["mcmc", "vi"])
+@pytest.mark.parametrize("client", [None, 2])
+def test_components_that_become_topics_have_no_prior_of_before(inference, client):
+    model = PoissonFactorization(2, hyperpriors="row", inference=inference, warm_start=True, **HOW).fit(RELEASE)
+    model.set_params(topics="dirichlet").fit(RELEASE, client=client)
+    np.testing.assert_allclose(model.components_.sum(axis=1), 1.0)
+    assert [part.size for part in model.priors_["components"]] == [1, 0]
+
+
 def test_thinning_may_change_and_no_warmup_is_done_twice():
     model = PoissonFactorization(2, warm_start=True, **HOW).fit(RELEASE)
     model.set_params(thin=1, n_draws=5).fit(RELEASE)

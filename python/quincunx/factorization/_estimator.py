@@ -551,7 +551,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         return self._fresh_or_continued(problem, same)
 
     def _carried(self, state: Arrays) -> Arrays:
-        return {name: array for name, array in state.items() if not name.startswith(("noise", "seen"))}
+        return {name: array for name, array in state.items() if not name.startswith(("noise", "seen", "prior"))}
 
     def _schedule(self, runs: list[Run]) -> Schedule:
         done, warmup, thin = max(run.iteration for run in runs), int(self.n_warmup), int(self.thin)

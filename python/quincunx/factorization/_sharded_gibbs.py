@@ -238,7 +238,7 @@ class ShardedGibbs(Together, Sampler):
         if run.state:
             names = [f"factor_{factor}" for factor in range(1, len(self.problem.layout.factors))]
             chain.set_factors([chain.factors()[0], *(run.state[name] for name in names)])
-            if problem.learnt:
+            if "prior_shape_0" in run.state:
                 one.priors.all = gammas(run, "prior_")
         chain.iteration = run.iteration
         one.factors = chain.factors()[1:]
