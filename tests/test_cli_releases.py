@@ -274,6 +274,16 @@ def test_a_release_is_factorized_and_the_model_kept(run, released, tmp_path):
     facts = json.loads(out)
     assert (status, facts["sweeps"], facts["kept_draws"], facts["observed_cells"]) == (0, 70, 30, 36)
     assert PoissonFactorization.load(kept).n_iter_ == 70
+    before = released.read_bytes()
+    for arguments, says in (
+        (["--resume", kept, "--model", "topics"], "`--model` must be matrix, as in the file that goes on, got topics"),
+        (["--resume", kept, "--seed", "1"], "`--seed` must be left out with `--resume`"),
+        ([*SHORT, "--out", released], "`--out` must be another file than the release"),
+    ):
+        status, out, err = run("factorize", released, *arguments)
+        assert (status, out) == (2, "")
+        assert says in err
+    assert released.read_bytes() == before
 
 
 OTHERS = {
@@ -329,6 +339,8 @@ def test_priors_may_be_learnt(run, released, tmp_path):
         (["--hyperpriors", "entry"], "--hyperpriors"),
         (["--likelihood", "negative-binomial", "--dispersion", "cell"], "`--dispersion` must be one of"),
         (["--likelihood", "negative-binomial", "--dispersion", "0"], "`--dispersion` must be in [1e-7, 1e7]"),
+        (["--likelihood", "negative-binomial", "--dispersion", "-1E-3"], "in [1e-7, 1e7], got -0.001"),
+        (["--dispersion", "0.5"], "`--dispersion` must be left out for Poisson counts"),
         (["--likelihood", "normal"], "--likelihood"),
         (["--draws", "0"], "`--draws` must be at least 1, got 0"),
         (["--components", "0"], "`--components` must be at least 1, got 0"),

@@ -520,7 +520,7 @@ VERBS: dict[str, Verb] = {
         "factorization._command:factorize_command",
         "fit a Poisson factorization to released counts",
         like=("factorization:PoissonFactorization",),
-        idle=(_PAUSE,),
+        idle=(_PAUSE, ("resume", True, ("random_state",))),
         **_FILES,
     ),
     "bayesnet fit": Verb(

@@ -1,5 +1,6 @@
 """A release from a file, factorized into a file: what the command line's `factorize` does."""
 
+import contextlib
 import csv
 import gzip
 import io
@@ -132,20 +133,25 @@ def factorize_command(
     given = switches | {name: value for name, value in parameters.items() if value is not None}
     if "likelihood" in given:
         given["likelihood"] = given["likelihood"].replace("-", "_")
-    if re.fullmatch(r"\d*\.?\d+(e[-+]?\d+)?", str(given.get("dispersion", ""))):
-        given["dispersion"] = float(given["dispersion"])
-    estimator = cls(**given) if resume is None else cls.load(resume).set_params(**given, warm_start=True)
+    if "dispersion" in given:
+        with contextlib.suppress(ValueError):  # a word
+            given["dispersion"] = float(given["dispersion"])
+    estimator = cls() if resume is None else cls.load(resume).set_params(warm_start=True)
+    if resume is not None and switches.get("topics") not in (None, getattr(estimator, "topics", None)):
+        raise ValueError(f"`model` must be matrix, as in the file that goes on, got {model}")
+    estimator.set_params(**given)
+    if "dispersion" in given and estimator.likelihood == "poisson":
+        raise ValueError("`dispersion` must be left out for Poisson counts")
     _check.whole(top, "top")
     named = os.fspath(out).lower() if isinstance(out, (str, os.PathLike)) else ""
     table = re.search(r"\.(csv|json)(\.gz)?$", named)
     if table is not None and table[1] == "csv" and (model in ("tensor", "tucker") or np.ndim(release.values) > 2):
         raise ValueError(f"`out` must be a .json or .npz file for a tensor, got {out}")
-    if isinstance(out, (str, os.PathLike)) and (
-        os.path.isdir(out) or not os.access(os.path.dirname(os.path.abspath(out)), os.W_OK)
-    ):
-        raise ValueError(
-            f"`out` must be a file in a folder that can be written, got {os.fspath(out)}"
-        )  # before the fit
+    if isinstance(out, (str, os.PathLike)):  # before the fit
+        if os.path.isdir(out) or not os.access(os.path.dirname(os.path.abspath(out)), os.W_OK):
+            raise ValueError(f"`out` must be a file in a folder that can be written, got {os.fspath(out)}")
+        if isinstance(source, (str, os.PathLike)) and os.path.exists(out) and os.path.samefile(source, out):
+            raise ValueError(f"`out` must be another file than the release, got {os.fspath(out)}")
     try:
         with dask_client(dask) as client:
             estimator.fit(release, client=client, checkpoint=checkpoint, checkpoint_interval=checkpoint_interval)
