@@ -304,6 +304,21 @@ def test_actors_of_dask_do_not_show(case, client):
     assert_same_runs(fitted(case, client=client), fitted(case))
 
 
+def test_a_client_of_dask_need_not_be_the_default(cluster):
+    array, distributed = pytest.importorskip("dask.array"), pytest.importorskip("distributed")
+    how = HOW | {"likelihood": "negative_binomial", "dispersion": "row", "n_draws": 1, "n_warmup": 0, "n_chains": 1}
+    lazy = array.from_array(release(0.5), chunks=(256, 12)).map_blocks(elsewhere, os.getpid(), dtype="i8")
+    with distributed.Client(cluster, set_as_default=False) as client:
+        found = PoissonFactorization(WIDTH, **how).fit(lazy, alpha=0.4, client=client)
+    assert_same_runs(found, PoissonFactorization(WIDTH, **how).fit(release(0.5), alpha=0.4))
+
+
+def elsewhere(block, process):
+    """Return a block, which a process is not to compute."""
+    assert os.getpid() != process or not block.size
+    return block
+
+
 def test_actors_of_dask_do_not_show_in_an_ascent_of_overdispersed_counts(client):
     array = pytest.importorskip("dask.array")
     how = HOW | {"likelihood": "negative_binomial", "inference": "vi", "max_iter": 4, "tol": 0.0}

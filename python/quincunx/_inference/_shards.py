@@ -10,6 +10,7 @@ import pickle
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -72,10 +73,19 @@ class Backend(Protocol):
         """Take all shards back to what was remembered last, lost ones made anew; return what the caller gave then."""
 
 
+def _is_dask(client: object) -> bool:
+    module = sys.modules.get("distributed")
+    return module is not None and isinstance(client, module.Client)
+
+
+def current(client: Any) -> AbstractContextManager[Any]:
+    """Have a client of Dask be that of all arrays and actors; there may be others, or it may not be the default."""
+    return client.as_current() if _is_dask(client) else nullcontext()
+
+
 def backend(client: Any, threads: int | None) -> Backend:
     """Return where a `client` has shards: a client of Dask, or a number of shards in this process."""
-    module = sys.modules.get("distributed")
-    if module is not None and isinstance(client, module.Client):
+    if _is_dask(client):
         if client.asynchronous:
             raise ValueError("`client` must not be asynchronous")
         return DaskActors(client, threads)

@@ -17,6 +17,7 @@ from quincunx import _check, _core, _tables
 from quincunx._docs import assembled
 from quincunx._inference import Arrays, Callback, Run, Schedule, parameters
 from quincunx._inference._checkpoint import Checkpoint
+from quincunx._inference._shards import current
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._sklearn import Deferred, validation
@@ -382,7 +383,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             data = self._parts(released, alpha, mask)
         else:
             data = self._data(released, alpha, mask, reset=True)
-        return self._fit_to(self._problem(data), executor, keep, client, folder)
+        with current(client):
+            return self._fit_to(self._problem(data), executor, keep, client, folder)
 
     def _problem(self, data: Data) -> Problem:
         """Return what the parameters make of data."""
