@@ -143,6 +143,7 @@ class Verb:
     def in_options(self, message: str) -> str:
         """Return the message of an error about arguments of a function, as one about the options they came from."""
         names = {name: _option(name) for name, p in self.parameters.items() if p.kind is Parameter.KEYWORD_ONLY}
+        names |= {"client": names["dask"]} if "dask" in names else {}
         return re.sub(r"`(\w+)`", lambda found: f"`{names.get(found[1], found[1])}`", message)
 
 

@@ -599,6 +599,8 @@ def test_arrays_of_dask_that_do_not_fit_are_refused_in_words(client):
     ):
         with pytest.raises(ValueError, match=says):
             model.fit(lazy, client=client, **how)
+    with pytest.raises(TypeError, match="`released` must hold whole numbers, got an array of Dask of dtype object"):
+        model.fit(lazy.astype(object), alpha=0.4, client=client)
     for bad in (lazy[lazy[:, 0] > 0], lazy[:0], lazy[:, :0]):
         with pytest.raises(ValueError, match="`released` must have two axes or more of known extents above 0"):
             model.fit(bad, alpha=0.4, client=client)

@@ -180,6 +180,8 @@ class Lazy(Parts):
                 "`released` must have two axes or more of known extents above 0, got an array of Dask of shape "
                 f"{array.shape}"
             )
+        if array.dtype.kind not in "biuf":
+            raise TypeError(f"`released` must hold whole numbers, got an array of Dask of dtype {array.dtype}")
         if np.ndim(alpha) if alpha is not None else 0:
             raise ValueError("`alpha` must be a number with an array of Dask")
         _, ratio, _ = unpack(np.zeros((0, 0), dtype=np.int8), alpha, None, noise)
