@@ -404,3 +404,28 @@ def test_a_loss_is_infinite_where_any_of_several_is():
     for copies in (1, 2, 3, 10, 50):
         exact = 1 - 0.75**copies
         assert exact * (1 - 1e-15) <= (copies * thrice).delta_at(0.0) <= exact * (1 + 1e-10)
+
+
+@pytest.mark.parametrize("delta", [1e-310, Fraction(1, 10**400)])
+def test_a_group_whose_delta_grows_beyond_all_doubles_has_no_guarantee(delta):
+    with pytest.raises(NoGuarantee, match="delta below 1"):
+        PrivacyGuarantee(100, delta).at(10)
+
+
+def test_epsilons_beyond_all_doubles_promise_nothing():
+    pure, ranged = PrivacyGuarantee(10.0).at(10**308), 2 * PrivacyGuarantee(1e308, range_bounded=True)
+    for vast in (pure, 2 * pure, ranged):
+        assert (vast.epsilon, vast.epsilon_at(0.5), vast.delta_at(1.0)) == (math.inf, math.inf, 1.0)
+        assert vast.zcdp == vast.renyi(2.0) == vast.kl_divergence() == math.inf
+    with pytest.raises(NoGuarantee, match="no epsilon"):
+        PrivacyGuarantee.of_zcdp(1, 1e-5).at(10**300)
+    with pytest.raises(ValueError, match="`times` must be between 1 and"):
+        10**400 * pure
+
+
+@pytest.mark.parametrize("times", [10**3, 10**7, 10**9, 2**70])
+def test_failures_of_many_copies_are_not_below_the_exact_one(times):
+    found = times * PrivacyGuarantee(0.0, 1e-9)
+    with mpmath.workdps(60):
+        exact = 1 - (1 - mpmath.mpf(1e-9)) ** times
+        assert exact <= found.delta_at(0.0) <= min(exact * (1 + mpmath.mpf(10) ** -13), 1)

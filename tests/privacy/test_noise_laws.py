@@ -321,3 +321,12 @@ def test_channels_are_made_of_laws():
         assert Channel.from_mechanism(mechanism.noise) == Channel.from_mechanism(mechanism)
     with pytest.raises(ValueError, match="one ratio"):
         Channel.from_mechanism(noise.GeometricNoise([0.5, 0.25], 0, 3))
+
+
+@pytest.mark.parametrize("law", [noise.GeometricNoise(0.5), noise.DiscreteGaussianNoise(4.0)])
+def test_likelihoods_of_counts_beyond_2_to_the_53_are_of_their_difference(law):
+    near = law.log_likelihood([3, -2], [0, 0])
+    for far in (2**53, 2**60, 2**62 - 3, -(2**62) + 3):
+        np.testing.assert_array_equal(law.log_likelihood([far + 3, far - 2], [far, far]), near)
+    ends = law.log_likelihood([2**63 - 1, -(2**63)], [-(2**62), 2**62])
+    assert (ends < -3e18).all()

@@ -111,7 +111,7 @@ class Part:
     @property
     def failure(self) -> Fraction:
         """The probability beside which `rho` holds: 0 unless (epsilon, delta) is all that is known."""
-        return Fraction(0) if self.curve.rho is not None else 1 - (1 - self.curve.failure) ** self.count
+        return Fraction(0) if self.curve.rho is not None else 1 - _curves.surviving(self.curve.failure, self.count)
 
     @property
     def ratio(self) -> Fraction | None:
@@ -248,7 +248,8 @@ class Composition:
     @cached_property
     def _failure(self) -> Fraction:
         """The probability beside which the profiles hold."""
-        return 1 - _curves.surviving(self._counted())
+        survived = (_curves.surviving(curve.failure, count) for curve, count in self._counted())
+        return 1 - math.prod(survived, start=Fraction(1))
 
     @cached_property
     def _concentrated(self) -> tuple[Fraction, Fraction] | None:
@@ -258,7 +259,9 @@ class Composition:
         if any(part.rho is None for part in self.parts):
             return None
         level = sum((part.rho or Fraction(0) for part in self.parts), Fraction(0))
-        return level, 1 - _curves.surviving([(part.curve, part.count) for part in self.parts if part.failure])
+        if _rational.upwards(level) == math.inf:
+            return None
+        return level, 1 - math.prod((1 - part.failure for part in self.parts), start=Fraction(1))
 
     def delta_at(self, epsilon: float) -> float:
         """Return a delta for which the release is (epsilon, delta)-private.

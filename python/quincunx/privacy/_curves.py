@@ -133,7 +133,14 @@ class Curve:
 def tanh_level(epsilon: Fraction) -> Fraction:
     """Return epsilon tanh(epsilon / 2), the zero-concentrated level of pure privacy, rounded upwards."""
     number = upwards(epsilon)
+    if number == math.inf:
+        return epsilon
     return min(Fraction(number * math.tanh(number / 2)) * (1 + ULP) + Fraction(5e-324), epsilon**2 / 2)
+
+
+def sized(name: str, size: Fraction) -> list[Pair] | None:
+    """Return the pair of a largest loss or range: none for 0, and nothing is known of one beyond all doubles."""
+    return None if upwards(size) == math.inf else [(name, [upwards(size)])] if size else []
 
 
 @dataclass(frozen=True)
@@ -153,8 +160,8 @@ class Pure(Curve):
     def pure(self) -> Fraction:
         return self.epsilon
 
-    def pairs(self, *, removed: bool = False) -> list[Pair]:
-        return [("response", [upwards(self.epsilon)])] if self.epsilon else []
+    def pairs(self, *, removed: bool = False) -> list[Pair] | None:
+        return sized("response", self.epsilon)
 
     @property
     def concentrated(self) -> bool:  # type: ignore[override]
@@ -189,8 +196,8 @@ class Ranged(Curve):
     def pure(self) -> Fraction:
         return self.range if self.loss is None else min(self.loss, self.range)
 
-    def pairs(self, *, removed: bool = False) -> list[Pair]:
-        return [("ranged", [upwards(self.range)])] if self.range else []
+    def pairs(self, *, removed: bool = False) -> list[Pair] | None:
+        return sized("ranged", self.range)
 
     def group(self, steps: Fraction | int) -> "Ranged":
         return Ranged(steps * self.range, None if self.loss is None else steps * self.loss)
@@ -338,8 +345,8 @@ class Approx(Curve):
         """Whether a level was given."""
         return self.known is not None
 
-    def pairs(self, *, removed: bool = False) -> list[Pair]:
-        return [("response", [upwards(self.epsilon)])] if self.epsilon else []
+    def pairs(self, *, removed: bool = False) -> list[Pair] | None:
+        return sized("response", self.epsilon)
 
     def bounds(self, other: Curve) -> bool:
         pair = (other.epsilon, other.delta) if isinstance(other, Approx) else (other.pure, Fraction(0))
@@ -349,7 +356,7 @@ class Approx(Curve):
         growth = group_growth(self.epsilon, steps)
         return Approx(
             steps * self.epsilon,
-            min(self.delta * growth, Fraction(1)),
+            Fraction(1) if growth is None else min(self.delta * growth, Fraction(1)),
             None if self.known is None else steps**2 * self.known,
         )
 
@@ -374,10 +381,12 @@ class Zcdp(Curve):
         return Zcdp(steps**2 * self.level)
 
     def delta_at(self, epsilon: float) -> float:
-        return _core.zcdp_delta(upwards(self.level), epsilon)
+        level = upwards(self.level)
+        return 1.0 if level == math.inf else _core.zcdp_delta(level, epsilon)
 
     def epsilon_at(self, delta: float) -> float:
-        return _core.zcdp_epsilon(upwards(self.level), delta) if delta else (math.inf if self.level else 0.0)
+        level = upwards(self.level)
+        return _core.zcdp_epsilon(level, delta) if delta and level < math.inf else (math.inf if level else 0.0)
 
 
 @dataclass(frozen=True)
@@ -465,25 +474,31 @@ class Subsampled(Curve):
         return None if base is None else [(f"{direction} {name}", [rate, *values]) for name, values in base]
 
 
-def group_growth(epsilon: Fraction, steps: Fraction | int) -> Fraction:
-    """Return (e^(k epsilon) - 1) / (e^epsilon - 1), rounded upwards: how the delta of one step grows for k."""
+def group_growth(epsilon: Fraction, steps: Fraction | int) -> Fraction | None:
+    """Return (e^(k epsilon) - 1) / (e^epsilon - 1), rounded upwards: how the delta of one step grows for k.
+
+    None beyond all doubles.
+    """
     if steps == 1 or not epsilon:
         return Fraction(steps)
     number = upwards(epsilon)
     try:
-        factor = math.expm1(steps * number) / math.expm1(number)
+        factor = Fraction(math.expm1(steps * number) / math.expm1(number))
     except OverflowError:
-        return Fraction(2**1023)
-    return Fraction(factor) * (1 + Fraction(1, 2**40) * (1 + steps * Fraction(number)))
+        return None
+    return factor * (1 + Fraction(1, 2**40) * (1 + steps * Fraction(number)))
 
 
-def surviving(parts: list[tuple[Curve, int]]) -> Fraction:
-    """Return the probability that no part fails."""
-    result = Fraction(1)
-    for curve, count in parts:
-        if curve.failure:
-            result *= (1 - curve.failure) ** count
-    return result
+def surviving(failure: Fraction, count: int) -> Fraction:
+    """Return the probability that no one of so many copies fails; from below where it has too many digits."""
+    if not failure:
+        return Fraction(1)
+    if count == 1 or count * failure.denominator.bit_length() <= 2**16:
+        return (1 - failure) ** count
+    one = upwards(failure)
+    if one == 1 or count >= 2**1000:
+        return Fraction(0)
+    return 1 - min(Fraction(-math.expm1(count * math.log1p(-one) * (1 + 2.0**-50)) * (1 + 2.0**-48)), Fraction(1))
 
 
 def losses_of(parts: list[tuple[Curve, int]], *, removed: bool = False) -> _core.PrivacyLosses | None:
@@ -499,7 +514,8 @@ def losses_of(parts: list[tuple[Curve, int]], *, removed: bool = False) -> _core
             return None
         for name, values in known:
             pairs[name, tuple(values)] = pairs.get((name, tuple(values)), 0) + count
-    if any(count >= 2**63 for count in pairs.values()):
+    shift = _rational.root_upwards(ratio)
+    if shift == math.inf or any(count >= 2**63 for count in pairs.values()):
         return None
     listed = [(name, list(values), count) for (name, values), count in sorted(pairs.items())]
-    return _core.PrivacyLosses(listed, _rational.root_upwards(ratio))
+    return _core.PrivacyLosses(listed, shift)

@@ -106,8 +106,7 @@ class DiscreteGaussianNoise(WholeNoise):
         return math.log1p(2 * sum(math.exp(-k * k / (2 * variance)) for k in range(1, 12)))
 
     def _log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> Floats:
-        released, private = self._pair(z, x)
-        distance = released.astype(np.float64) - private
+        distance = self._differences(z, x)
         return np.asarray(-0.5 * distance * distance / self.variance - self._log_whole)
 
     def _accuracy(self, confidence: float) -> Accuracy:

@@ -23,7 +23,7 @@ from quincunx._types import Facts
 from quincunx.privacy import _rational
 from quincunx.privacy._calibration import gaussian_sigma
 from quincunx.privacy._composition import worse
-from quincunx.privacy._curves import Approx
+from quincunx.privacy._curves import Approx, surviving
 from quincunx.privacy._guarantee import PrivacyGuarantee
 
 KINDS = ("sum", "zcdp", "gaussian")
@@ -97,7 +97,7 @@ def cost_of(guarantee: PrivacyGuarantee, kind: str) -> Cost:
             survival *= 1 - part.failure
             cost, pure = part.rho, None if part.curve.failure and not part.failure else curve.pure
         else:
-            survival *= (1 - curve.failure) ** count if curve.failure else Fraction(1)
+            survival *= surviving(curve.failure, count)
             cost, pure = part.ratio, curve.pure
         if isinstance(curve, Approx) and (kind == "gaussian" or part.failure):
             pure = curve.epsilon

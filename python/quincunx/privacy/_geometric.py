@@ -88,11 +88,7 @@ class GeometricNoise(WholeNoise):
         return found if found.ndim else float(found)
 
     def _log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> Floats:
-        released, private = self._pair(z, x)
-        if (np.abs(released) < 2**53).all():
-            distance = np.abs(released - private).astype(np.float64)
-        else:
-            distance = np.abs(released.astype(np.float64) - private)
+        distance = np.abs(self._differences(z, x))
         return np.asarray(np.log(np.tanh(self.decay / 2)) - self.decay * distance)
 
     def _accuracy(self, confidence: float) -> Accuracy:

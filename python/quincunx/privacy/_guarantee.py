@@ -361,7 +361,7 @@ class PrivacyGuarantee(Composition):
     def __mul__(self, times: object) -> "PrivacyGuarantee":
         if isinstance(times, bool) or not isinstance(times, (int, float, np.integer)):
             return NotImplemented
-        count = _check.whole(times, "times", minimum=1)
+        count = _check.whole(times, "times", minimum=1, maximum=_guarantee_json.MOST)
         parts = (replace(part, times=part.times * count) for part in self.parts)
         return PrivacyGuarantee.of_parts(parts, relation=self.relation, numerics=self.numerics)
 

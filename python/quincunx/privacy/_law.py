@@ -21,7 +21,7 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._categories import Categories
 from quincunx._docs import assembled
-from quincunx._types import Array, Facts, Floats, Index, Ints
+from quincunx._types import Array, Facts, Floats, Index
 
 #: A distance that noise keeps with a confidence: an array where numbers differ in their noise.
 Accuracy: TypeAlias = float | Array
@@ -296,10 +296,13 @@ class WholeNoise(Noise):
         """Where numbers are clipped."""
         return -LARGEST if self.lower is None else self.lower, LARGEST if self.upper is None else self.upper
 
-    def _pair(self, z: npt.ArrayLike, x: npt.ArrayLike) -> tuple[Ints, Ints]:
-        """Return released numbers, and private ones clipped."""
+    def _differences(self, z: npt.ArrayLike, x: npt.ArrayLike) -> Floats:
+        """Return released numbers less private ones, which are clipped, rounded once."""
         released, private = _check.counts(z, "z", minimum=None), _check.counts(x, "x", minimum=None)
-        return released, np.clip(private, *self.bounds)
+        private = np.clip(private, *self.bounds)
+        with np.errstate(over="ignore"):  # of a difference that 64 bits do not hold
+            rounded = released.astype(np.float64) - private
+            return np.where(np.abs(rounded) < LARGEST, released - private, rounded)
 
     def _interval(self, z: npt.ArrayLike, distance: Accuracy) -> tuple[Array, Array]:
         released: Array = _check.counts(z, "z", minimum=None)
