@@ -113,6 +113,17 @@ def test_a_mode_far_from_the_first_is_found():
     assert model.posterior_mean_["sigma"] == pytest.approx((mass * np.exp(log_sigma)).sum() / mass.sum(), rel=1e-6)
 
 
+def test_equal_numbers_without_noise_are_refused_where_sigma_has_no_posterior():
+    model = ldp.GaussianModel(n_warmup=50, n_draws=50)
+    noisy = privacy.LaplaceMechanism(1.0, -5, 5).release([3.0] * 9, insecure_seed=1)
+    two = {"a": [3.0, 3.0], "b": [1e-3, 1e-3]}
+    for equal in ([1e-3] * 20, [noisy, [3.0], [3.0, 3.0]], two, model.summarize([3.0] * 3)):
+        with pytest.raises(ValueError, match=r"`released` must hold different numbers .*, got \d+ equal ones"):
+            model.fit(equal)
+    assert ldp.GaussianModel(priors={"sigma": LogNormal(0, 1)}).fit([3.0] * 3).posterior_mean_["sigma"] > 0
+    assert model.fit([3.0]).fit([noisy, [3.0] * 3, [4.0]]).posterior_mean_["sigma"] > 0
+
+
 def test_no_users_leave_the_prior():
     model = ldp.GaussianModel(privacy.LaplaceMechanism(1.0, -5, 5), priors=PRIORS).fit([])
     assert model.posterior_mean_["mu"] == pytest.approx(0, abs=1e-9)

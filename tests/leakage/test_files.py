@@ -28,6 +28,7 @@ def test_decimals_and_fractions_are_read():
         (["1/2,1/0"], "line 1: must hold numbers such as 0.25 or 1/4, got '1/0'"),
         (["# no", "0.5,0.6"], "line 2: must be made of entries of at least 0 that sum to 1, got the sum 1.1"),
         (["1.5,-0.5"], "line 1: must be made of entries of at least 0 that sum to 1, got -0.5"),
+        (["1,0.0", "1,1e-400"], "line 2: must hold numbers that doubles tell from 0, or a fraction, got '1e-400'"),
         (["nan,1"], "line 1: must be made of entries of at least 0 that sum to 1, got nan"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -14,12 +15,12 @@ import numpy.typing as npt
 from quincunx import _check, _core
 from quincunx._inference import Array, Floats, Variable, parameters
 from quincunx._summary import Summary
-from quincunx.ldp._groups import Bits, Clipped, Group, Plain, Rectified, RectifiedCells, Tractable, Whole
+from quincunx.ldp._groups import Bits, Clipped, Group, Plain, PlainSums, Rectified, RectifiedCells, Tractable, Whole
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import Known, MechanismLike, codes, refuse_different, single_sigma
 from quincunx.ldp._problem import Block
 from quincunx.ldp._simulation import DataSet, by_inversion, generated, noisy
-from quincunx.ldp.priors import SCALARS, Beta, Gamma, HalfNormal, Normal, Prior
+from quincunx.ldp.priors import SCALARS, Beta, Gamma, HalfNormal, LogNormal, Normal, Prior
 from quincunx.privacy.noise import GaussianNoise, GeometricNoise, LaplaceNoise, Noise, RandomizedResponseNoise
 
 #: What the models know of the noise on one number.
@@ -281,6 +282,33 @@ class GaussianModel(ScalarModel):
             self._of_groups(groups, "mu", "real", Normal(centre, half), (Normal(centre, half), HalfNormal(half))),
             self._scalar("sigma", "positive", Gamma(2, 4 / width)),
         ]
+
+    def _fit(self, groups: Sequence[Group], executor: Executor | None) -> Self:
+        self._refuse_equal(groups)
+        return super()._fit(groups, executor)
+
+    def _refuse_equal(self, groups: Sequence[Group]) -> None:
+        """Refuse numbers without noise whose sigma is 0.
+
+        At a small sigma the likelihood of n equal ones, over mu, is sigma**(1 - n), which must be integrable.
+        """
+        if any(isinstance(group, Plain) and group.numbers.size and np.ptp(group.numbers) for group in groups):
+            return
+        sums: dict[str | int | None, tuple[int, Fraction, Fraction]] = {}
+        for group in groups:
+            if isinstance(group, (Plain, PlainSums)):
+                part = group.summed()
+                assert isinstance(part, PlainSums)
+                n, first, second = sums.get(group.population, (0, Fraction(), Fraction()))
+                sums[group.population] = n + part.users, first + part.first, second + part.second
+        if all(n * second == first**2 for n, first, second in sums.values()):
+            prior = self._prior("sigma", Gamma(2, 1))
+            shape = prior.shape if isinstance(prior, Gamma) else math.inf if isinstance(prior, LogNormal) else 1
+            if sum(max(n - 1, 0) for n, _, _ in sums.values()) >= shape:
+                raise ValueError(
+                    "`released` must hold different numbers where they have no noise, or `sigma` has no posterior, got "
+                    f"{max(n for n, _, _ in sums.values())} equal ones"
+                )
 
     def _told_of(self, truth: Mapping[str, float | Floats], rng: np.random.Generator, n: int) -> Array:
         return self._noisy(rng.normal(truth["mu"], truth["sigma"], n), rng)

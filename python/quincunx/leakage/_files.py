@@ -97,9 +97,13 @@ def _is_entry(text: str) -> bool:
 
 def _entry(text: str, place: str, exact: bool) -> Fraction | float:
     try:
-        return _check.rational(text, "entry") if exact else float(text)
+        value = _check.rational(text, "entry") if exact else float(text)
+        lost = value == 0 and _check.rational(text, "entry") != 0
     except ValueError:
         raise ValueError(f"{place}: must hold numbers such as 0.25 or 1/4, got {text!r:.60}") from None
+    if lost:
+        raise ValueError(f"{place}: must hold numbers that doubles tell from 0, or a fraction, got {text!r:.60}")
+    return value
 
 
 #: How to make each family of graphs from its numbers, and how many they are (None: one or more).
