@@ -244,7 +244,7 @@ class Distribution:
         """Probability of the value `k`.
 
         {whole}
-            Relative error at most ``2e-15 * max(1, -log p)``, whatever the parameters.
+            Relative error at most ``5e-15 * max(1, -log p)``, whatever the parameters.
 
         {not_whole}
 
@@ -260,7 +260,7 @@ class Distribution:
         """Logarithm of the probability of the value `k`; finite where the probability itself would be zero.
 
         {whole}
-            Relative error at most 2e-15, or the same absolute error where the logarithm is smaller than one.
+            Relative error at most 5e-15, or the same absolute error where the logarithm is smaller than one.
 
         {not_whole}
 
@@ -276,7 +276,7 @@ class Distribution:
         """Probability of at most `k`.
 
         {points}
-            The lower tail to a relative 1e-13, also where it is tiny.
+            The lower tail to a relative 1e-13, or 5e-15 times its logarithm where it is tiny.
 
         {not_finite}
 
@@ -312,7 +312,7 @@ class Distribution:
         """Probability of more than `k`.
 
         {points}
-            The upper tail to a relative 1e-13, also where it is tiny.
+            The upper tail to a relative 1e-13, or 5e-15 times its logarithm where it is tiny.
 
         {not_finite}
 
