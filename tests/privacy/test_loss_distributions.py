@@ -141,6 +141,10 @@ def test_losses_that_no_double_holds_are_refused_in_words():
     for guarantee in (1500 * PrivacyGuarantee(1.0), PrivacyGuarantee.of_gaussian(0.03, 1e-6)):
         with pytest.raises(ValueError, match="`tail` must be a delta at an epsilon of at most 700"):
             guarantee.to_loss_distribution(step=0.5)
+    assert PrivacyGuarantee(1.0).to_loss_distribution(step=709.0).delta_at(0.5) > 0.4
+    for epsilon, step in ((1.0, 710.0), (600.0, 500.0), (1.0, 1e308)):
+        with pytest.raises(ValueError, match=r"`step` must have multiples from .* to 709, got"):
+            PrivacyGuarantee(epsilon).to_loss_distribution(step=step)
     with pytest.raises(ValueError, match="`tail` must be a delta"):
         PrivacyGuarantee(0.5, 1e-3).to_loss_distribution(step=0.05, tail=1e-8)
     response = [1 / (1 + math.e), math.e / (1 + math.e)]

@@ -455,7 +455,7 @@ class Composition:
         Returns
         -------
         LossDistribution
-            Its `delta_at` is nowhere below the delta of the release, but for roundings of 1e-14; above that of the
+            Its `delta_at` is nowhere below the delta of the release, but for roundings of 1e-12; above that of the
             guarantee by the curvature between two losses, about ``step**2 / 8``, and by `tail`, and below it where
             that is not convex in ``exp(epsilon)``, as bounds by orders are not. It bounds both directions.
 
@@ -463,7 +463,7 @@ class Composition:
         ------
         ValueError, TypeError
             If an argument lies outside its domain, no epsilon up to 700 has the delta `tail`, or losses are more than
-            10**6.
+            10**6 or above 709.
 
         Notes
         -----
@@ -489,6 +489,8 @@ class Composition:
         if not end / width <= 500_000:
             raise ValueError(f"`step` must leave at most 10**6 losses up to {end:g}, got {width}")
         most = math.ceil(end / width * (1 - 2.0**-40))
+        if not most * width <= 709:
+            raise ValueError(f"`step` must have multiples from {end:g}, the epsilon at `tail`, to 709, got {width}")
         upper = np.array([self.delta_at(width * place) for place in range(most + 1)])
         # d(-e) = 1 - exp(-e) + exp(-e) d(e), where d bounds both directions.
         levels = np.exp(-width * np.arange(most, 0, -1))
