@@ -112,7 +112,7 @@ impl Numbers {
             Self { start, centre, spread: Softened::new(spread), sites, law: [0.0; 2], standard: 0.0, kept };
         found.look(u);
         let [mut here, mut plus, mut minus] = std::array::from_fn(|_| vec![0.0; u.len()]);
-        posterior.likelihood_slope(u, &mut here);
+        posterior.log_likelihood(u, &mut here);
         let (mut moved, [m, t]) = (u.to_vec(), found.law);
         for _ in 0..ROUNDS {
             // The groups' numbers do not meet in the likelihood: all are moved at once.
@@ -120,7 +120,7 @@ impl Numbers {
                 for (i, [rest, _]) in found.kept.iter().enumerate() {
                     moved[start + 2 + i] = u[start + 2 + i] + sign * rest.sqrt();
                 }
-                posterior.likelihood_slope(&moved, slope);
+                posterior.log_likelihood(&moved, slope);
             }
             for (i, site) in found.sites.iter_mut().enumerate() {
                 let at = start + 2 + i;
@@ -287,7 +287,7 @@ impl Shares {
         };
         found.look(u);
         let [mut here, mut there] = [u.to_vec(), u.to_vec()];
-        posterior.likelihood_slope(u, &mut here);
+        posterior.log_likelihood(u, &mut here);
         let mut moved = u.to_vec();
         for (j, stick) in sticks(&found.mean, found.total).enumerate() {
             let at = |g: usize| start + categories + g * free + j;
@@ -305,7 +305,7 @@ impl Shares {
                     for g in 0..size {
                         moved[at(g)] = u[at(g)] + sign * next(brackets[g]) / stick.scale;
                     }
-                    posterior.likelihood_slope(&moved, &mut there);
+                    posterior.log_likelihood(&moved, &mut there);
                     for g in 0..size {
                         let far = next(brackets[g]);
                         let (before, slope) = (here[at(g)] / stick.scale, there[at(g)] / stick.scale);

@@ -95,11 +95,11 @@ impl Posterior {
         if value.is_nan() { f64::NEG_INFINITY } else { value }
     }
 
-    /// Writes the derivatives of the log-likelihood alone.
-    pub(crate) fn likelihood_slope(&mut self, u: &[f64], gradient: &mut [f64]) {
+    /// The log-likelihood alone; overwrites the gradient with its derivatives.
+    pub(crate) fn log_likelihood(&mut self, u: &[f64], gradient: &mut [f64]) -> f64 {
         let (mut natural, mut slope) = (std::mem::take(&mut self.natural), std::mem::take(&mut self.slope));
         self.natural(u, &mut natural);
-        self.likelihood.value(&natural, Some(&mut slope));
+        let value = self.likelihood.value(&natural, Some(&mut slope));
         // What is pulled back is linear in the likelihood's slope, beside the slope of the priors.
         let mut priors = vec![0.0; u.len()];
         self.pull(u, &natural, Some((&slope, gradient)));
@@ -107,6 +107,7 @@ impl Posterior {
         self.pull(u, &natural, Some((&slope, &mut priors)));
         gradient.iter_mut().zip(&priors).for_each(|(both, priors)| *both -= priors);
         (self.natural, self.slope) = (natural, slope);
+        value
     }
 
     /// The log density of priors and changes of variables; overwrites the gradient with the derivatives of it and of the

@@ -69,44 +69,61 @@ pub struct Computed {
 /// A mode: the place, the log density, the Cholesky factor of the inverse curvature, and the evaluations it took.
 type Mode = (Vec<f64>, f64, [[f64; 2]; 2], u64);
 
-/// Modes, the highest first, of those that searches from a start and from places far from the first one end at.
+/// Modes, the highest first, of those that searches from a start, from places far from the first one and from where the
+/// likelihood by itself is largest, uphill of the first one, end at.
 fn modes(posterior: &mut Posterior, progress: &Progress) -> Result<Vec<Mode>> {
-    let mut found = vec![mode(posterior, posterior.start(), progress)?];
+    let mut found = vec![mode(posterior, posterior.start(), true, progress)?];
     let first = found[0].0.clone();
+    let mut starts = Vec::new();
     for axis in 0..first.len() {
         for far in FAR {
             let mut start = first.clone();
             start[axis] += far;
-            match mode(posterior, start, progress) {
-                Err(Error::NoConvergence { .. }) => (), // The density is zero there.
-                other => found.push(other?),
-            }
+            starts.push(start);
+        }
+    }
+    match mode(posterior, first, false, progress) {
+        Err(Error::NoConvergence { .. }) => (),
+        other => starts.push(other?.0),
+    }
+    for start in starts {
+        match mode(posterior, start, true, progress) {
+            Err(Error::NoConvergence { .. }) => (), // The density is zero there.
+            other => found.push(other?),
         }
     }
     found.sort_by(|a, b| b.1.total_cmp(&a.1));
     Ok(found)
 }
 
-/// Finds a mode by damped Newton steps, with the curvature there as the Cholesky factor of its inverse.
-fn mode(posterior: &mut Posterior, mut u: Vec<f64>, progress: &Progress) -> Result<Mode> {
+/// Finds a mode by damped Newton steps, with the curvature there as the Cholesky factor of its inverse; without `priors`
+/// that of the likelihood, or the way towards it where there is none.
+fn mode(posterior: &mut Posterior, mut u: Vec<f64>, priors: bool, progress: &Progress) -> Result<Mode> {
     let d = posterior.dimension();
+    // Steps are short along logarithms. What is real has the scale of the data, which may be far.
+    let is_short = |b: &PriorBlock| vec![priors || support(b) != Some(Support::Real); b.coordinates()];
+    let short: Vec<bool> = posterior.blocks().iter().flat_map(is_short).collect();
+    let (most, least) = if priors { (200, 1e-3) } else { (60, 1e-12) };
+    let density = |posterior: &mut Posterior, u: &[f64], gradient: &mut [f64]| {
+        if priors { posterior.log_density(u, Some(gradient)) } else { posterior.log_likelihood(u, gradient) }
+    };
     let mut gradient = vec![0.0; d];
-    let mut value = posterior.log_density(&u, Some(&mut gradient));
+    let mut value = density(posterior, &u, &mut gradient);
     if !value.is_finite() {
         return Err(Error::NoConvergence { what: "the search for a mode", iterations: 0, residual: f64::NAN });
     }
     let mut evaluations = 1;
     let mut hessian = [[1.0, 0.0], [0.0, 1.0]];
-    for _ in 0..200 {
+    for _ in 0..most {
         progress.check()?;
         let (mut plus, mut minus) = (vec![0.0; d], vec![0.0; d]);
         for i in 0..d {
             let step = 1e-4 * (1.0 + u[i].abs() * 1e-2);
             let mut at = u.clone();
             at[i] = u[i] + step;
-            posterior.log_density(&at, Some(&mut plus));
+            density(posterior, &at, &mut plus);
             at[i] = u[i] - step;
-            posterior.log_density(&at, Some(&mut minus));
+            density(posterior, &at, &mut minus);
             evaluations += 2;
             for j in 0..d {
                 hessian[i][j] = (minus[j] - plus[j]) / (2.0 * step);
@@ -116,10 +133,11 @@ fn mode(posterior: &mut Posterior, mut u: Vec<f64>, progress: &Progress) -> Resu
             let cross = 0.5 * (hessian[0][1] + hessian[1][0]);
             (hessian[0][1], hessian[1][0]) = (cross, cross);
         }
-        positive(&mut hessian, d);
+        positive(&mut hessian, d, least);
         let step = solve(&hessian, &gradient);
         let gain: f64 = step.iter().zip(&gradient).map(|(s, g)| s * g).sum();
-        let longest = step.iter().take(d).fold(0.0f64, |most, s| most.max(s.abs()));
+        let longest =
+            step.iter().zip(&short).filter(|(_, short)| **short).fold(0.0f64, |most, (s, _)| most.max(s.abs()));
         if gain < 1e-12 {
             break;
         }
@@ -127,7 +145,7 @@ fn mode(posterior: &mut Posterior, mut u: Vec<f64>, progress: &Progress) -> Resu
         loop {
             let at: Vec<f64> = u.iter().zip(&step).map(|(u, s)| u + size * s).collect();
             let mut slope = vec![0.0; d];
-            let next = posterior.log_density(&at, Some(&mut slope));
+            let next = density(posterior, &at, &mut slope);
             evaluations += 1;
             if next >= value + 1e-4 * size * gain - 1e-9 * value.abs().max(1.0) * f64::from(gain < 1e-6) {
                 (u, value, gradient) = (at, next, slope);
@@ -157,8 +175,8 @@ fn mode(posterior: &mut Posterior, mut u: Vec<f64>, progress: &Progress) -> Resu
 }
 
 /// Makes a symmetric matrix safely positive, by its eigenvalues' sizes.
-fn positive(h: &mut [[f64; 2]; 2], d: usize) {
-    let floor = |x: f64| if x.is_finite() { x.abs().max(1e-3) } else { 1.0 };
+fn positive(h: &mut [[f64; 2]; 2], d: usize, least: f64) {
+    let floor = |x: f64| if x.is_finite() { x.abs().max(least) } else { 1.0 };
     if d == 1 {
         h[0][0] = floor(h[0][0]);
         h[1] = [0.0, 1.0];
@@ -275,6 +293,10 @@ impl Computed {
             }
             this.panels = finer;
         }
+        if modes[1..].iter().any(|other| this.misses(other)) {
+            let (iterations, residual) = (this.evaluations, this.error);
+            return Err(Error::NoConvergence { what: "the quadrature over several modes", iterations, residual });
+        }
         this.transform(progress)?;
         Ok(this)
     }
@@ -302,6 +324,22 @@ impl Computed {
         let last = u.get(1).map_or(0.0, |u| (u - self.mode[1] - self.factor[1][0] * first) / self.factor[1][1]);
         // What is a step of a search away from the mode is none.
         [first, last].map(|x| if x.abs() < 1.0 { 0.0 } else { unspread(x) })
+    }
+
+    /// Whether a mode of much mass is too narrow for the points around it.
+    fn misses(&self, (u, value, factor, _): &Mode) -> bool {
+        let v = self.v_at(u);
+        let mass = value + (factor[0][0] * factor[1][1]).ln() + self.dimension as f64 * (2.0 * PI).sqrt().ln();
+        let found = self.panels.iter().find(|panel| v[0] <= panel.right).or(self.panels.last());
+        let Some(panel) = found.filter(|_| v != [0.0; 2] && mass > self.log_evidence + self.error.max(1e-9).ln())
+        else {
+            return false;
+        };
+        let rows = (panel.right - panel.left) / panel.rows.len() as f64;
+        let points = self.width[self.dimension - 1] / panel.rows[0].logs.len() as f64;
+        let steps = if self.dimension == 1 { [points, 0.0] } else { [rows, points] };
+        (0..self.dimension)
+            .any(|axis| self.factor[axis][axis] * (SPREAD * v[axis]).cosh() * steps[axis] > factor[axis][axis])
     }
 
     /// Moves the four edges until all that is beyond them is negligible; returns the largest log density seen.

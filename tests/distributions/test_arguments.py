@@ -276,9 +276,11 @@ def test_moments_and_entropies_near_a_point_mass_keep_their_digits(law):
 
 
 def test_the_entropy_of_a_law_whose_masses_underflow_has_its_logarithm():
-    for decay in (709.0, 800.0, 1e4):
+    for decay in (709.0, 715.0, 800.0, 1e4):
         leading = math.log(2 * (1 + decay)) - decay
         assert TwoSidedGeometric(epsilon_per_unit=decay).logentropy() == pytest.approx(leading, rel=1e-14)
+        found = TwoSidedGeometric(epsilon_per_unit=decay).entropy()
+        assert found == pytest.approx(float(mpmath.exp(leading)), rel=1e-12)
     leading = 2 * math.log(0.5e-170)
     found = Bessel(0, [1e-170, 0.0]).logentropy()
     assert found[0] == pytest.approx(leading + math.log1p(-leading), rel=1e-14)

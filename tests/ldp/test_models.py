@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from quincunx import ldp, privacy
+from quincunx.errors import ConvergenceError, ConvergenceWarning
 from quincunx.ldp.priors import LKJ, Beta, Dirichlet, Gamma, HalfNormal, LogNormal, Normal
 
 PRIORS = {"mu": Normal(0, 2), "sigma": Gamma(2, 1)}
@@ -111,6 +112,31 @@ def test_a_mode_far_from_the_first_is_found():
     evidence = logs.max() + math.log(mass.sum() * (mu[1] - mu[0]) * (log_sigma[1] - log_sigma[0]))
     assert model.log_evidence_ == pytest.approx(evidence, abs=1e-6)
     assert model.posterior_mean_["sigma"] == pytest.approx((mass * np.exp(log_sigma)).sum() / mass.sum(), rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:R-hat")
+def test_modes_that_quadrature_cannot_hold_together_are_told_of():
+    x = 100 + stats.norm.ppf((np.arange(50) + 0.5) / 50)
+    model = ldp.GaussianModel(priors={"mu": Normal(0, 4.35)}, n_warmup=100, n_draws=100, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="modes far apart"):
+        model.fit(x)
+    with pytest.raises(ConvergenceError, match="several modes"):
+        model.set_params(inference="quadrature").fit(x)
+
+
+@pytest.mark.parametrize(("place", "sd"), [(100, 4.66), (170, 7.6), (1e4, 3e2)])
+def test_what_many_users_say_is_found_far_from_a_prior_that_denies_it(place, sd):
+    """A large sigma explains users far from the prior's place: a mode there, far below that of the users' own place."""
+    x = place + stats.norm.ppf((np.arange(50) + 0.5) / 50)
+    prior = Normal(0, sd)
+    model = ldp.GaussianModel(priors={"mu": prior}, inference="quadrature").fit(x)
+    mu, log_sigma = place + np.linspace(-3, 3, 181), np.linspace(-1, 1.5, 181)
+    core = model._posterior.problem.core
+    logs = np.array([[core.log_density(np.array([m, s]))[0] for s in log_sigma] for m in mu])
+    mass = np.exp(logs - logs.max())
+    evidence = logs.max() + math.log(mass.sum() * (mu[1] - mu[0]) * (log_sigma[1] - log_sigma[0]))
+    assert model.log_evidence_ == pytest.approx(evidence, abs=1e-6)
+    assert model.posterior_mean_["mu"] == pytest.approx((mass.sum(axis=1) * mu).sum() / mass.sum(), abs=1e-6)
 
 
 def test_equal_numbers_without_noise_are_refused_where_sigma_has_no_posterior():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import field, replace
@@ -29,7 +30,7 @@ from quincunx._progress import Progress, reporting
 from quincunx._rng import RandomSource
 from quincunx._sklearn import estimator_doc
 from quincunx._summary import Part, Summary
-from quincunx.errors import ConvergenceError
+from quincunx.errors import ConvergenceError, ConvergenceWarning
 from quincunx.ldp import priors
 from quincunx.ldp._groups import KINDS, Group, Users
 from quincunx.ldp._noise import (
@@ -373,9 +374,12 @@ class PrivateModel(PosteriorEstimator):
             if problem.quadrature:
                 try:
                     return self._infer(problem, runs, schedule, None)
-                except ConvergenceError:
+                except ConvergenceError as reason:
                     if self.inference == "quadrature":
                         raise
+                    if "several modes" in str(reason) and not self._quiet:
+                        words = "the posterior has modes far apart, of which chains may see one alone: look at `priors`"
+                        warnings.warn(words, ConvergenceWarning, stacklevel=5)
                 problem.quadrature = False
             return self._infer(problem, runs, schedule, executor)
 

@@ -82,7 +82,8 @@ impl Distribution for TwoSidedGeometric {
 
     fn entropy(&self) -> f64 {
         if self.decay > 700.0 {
-            return 0.0;
+            let root = (-0.5 * self.decay).exp();
+            return 2.0 * (1.0 + self.decay.min(1600.0)) * root * root; // 0 at infinity
         }
         self.decay / self.decay.sinh() - self.log_mass(0.0)
     }
