@@ -22,7 +22,7 @@ use std::f64::consts::PI;
 /// below their largest: e^-30 is 1e-13, far below [`TOLERANCE`].
 const DEPTH: f64 = 30.0;
 /// How far from a mode others are looked for, in each coordinate.
-const FAR: [f64; 4] = [-12.0, -5.0, 5.0, 12.0];
+const FAR: [f64; 6] = [-40.0, -12.0, -5.0, 5.0, 12.0, 40.0];
 /// How soon the points spread out. Not tuned: with more, heavy tails take fewer points and normal ones more.
 const SPREAD: f64 = 0.5;
 /// The error of the moments, in standard deviations, where no other is asked for.

@@ -114,6 +114,15 @@ def test_a_mode_far_from_the_first_is_found():
     assert model.posterior_mean_["sigma"] == pytest.approx((mass * np.exp(log_sigma)).sum() / mass.sum(), rel=1e-6)
 
 
+@pytest.mark.parametrize("place", [20, 30])
+def test_what_many_users_say_is_found_across_a_plain_of_the_likelihood(place):
+    """Of rates so large that all counts are clipped the likelihood is the same, and so no way out of the prior's."""
+    mechanism = privacy.GeometricMechanism(1.0, lower=0, upper=10)
+    z = mechanism.release(np.random.default_rng(0).poisson(3, 3000), insecure_seed=1)
+    found = ldp.PoissonModel(mechanism, priors={"rate": LogNormal(place, 1)}, inference="quadrature").fit(z)
+    assert found.posterior_mean_["rate"] == pytest.approx(3, abs=0.3)
+
+
 @pytest.mark.filterwarnings("ignore:R-hat")
 def test_modes_that_quadrature_cannot_hold_together_are_told_of():
     x = 100 + stats.norm.ppf((np.arange(50) + 0.5) / 50)
