@@ -9,6 +9,9 @@
 //!    orbit under the symmetries of a row (turns of a ring, reflection). Where T is symmetric both halves of the way around
 //!    begin at s, and floor(h/2) rows give p_s, ceil(h/2) rows q_s:  the term is z^|s| p_s^T D q_s.
 //!
+//! In a count all terms of a seam are small near it: while one residue tells them, eight seams stand side by side where eight residues
+//! of one seam would (`numeric::bundle`), then four with two residues each, two with four.
+//!
 //! A closed extent of one is a loop: no vertex is ever occupied. A closed extent of two is a double edge, which counts as one.
 //!
 //! A new lattice is a [`RowOperator`]: a file of its own, and a line in `super::registry`. Example: the operator of a
@@ -20,14 +23,23 @@
 use super::Boundary;
 use super::transfer::{StepContext, Transfer, TransferRing, Weight};
 use crate::monitor::Progress;
+use crate::numeric::buffer::Buffer;
+use crate::numeric::bundle::{Bundled, Unbundling};
 use crate::numeric::dispatch::{self, Level};
-use crate::numeric::ring::Ring;
+use crate::numeric::ring::{F64, Ring};
 use crate::parallel::{self, Shared};
 use crate::{Error, Result, memory};
 use std::ops::Range;
 
 /// Seams are worked on in batches of about so many elements.
-const BATCH: usize = 1 << 16;
+const BATCH: usize = 1 << 18;
+/// Seams that stand side by side at most.
+const SIDE: usize = 8;
+/// Additions that take as long as finding more residues of an element, and for each residue of a number as adding it to sums of products.
+const UNBUNDLED: u64 = 10;
+const MULTIPLIED: u64 = 9;
+/// Bits of a number that one residue tells: all moduli are a little larger.
+const TOLD: f64 = 54.999;
 /// Words of a row that are looked at between two looks at the progress.
 const LOOK: usize = 1 << 14;
 /// Bytes of a vector whose words are listed whatever the limit.
@@ -62,6 +74,15 @@ pub struct Seam {
     pub rank: usize,
     /// The size of its orbit.
     pub orbit: u64,
+}
+
+/// Rows from a seam on whose numbers so many residues tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stage {
+    /// Residues of a number.
+    residues: usize,
+    /// Rows up to the last of these.
+    rows: u64,
 }
 
 /// The operator between two rows of one lattice. Vectors are indexed by the rank of a row's word.
@@ -258,44 +279,75 @@ pub trait RowOperator: Clone + std::fmt::Debug + Send + Sync {
         let around = if self.is_symmetric() { rows / 2 + 2 } else { rows + 2 };
         self.bound().saturating_mul(around).saturating_add(self.dot_bound() + 2 * self.width() as u64)
     }
-    /// The term of one word of a seam: where its rows come back to it.
+    /// Rows that both ways around have from a seam on, and the longer of them.
+    fn closed_halves(&self, rows: u64) -> (u64, u64) {
+        if self.is_symmetric() { (rows / 2, rows.div_ceil(2)) } else { (rows, rows) }
+    }
+    /// Whether [`Self::closed_terms`] is the one that is provided, so that its seams can be bundled.
+    fn has_plain_seams(&self) -> bool {
+        true
+    }
+    /// Rows from `done` to `upto` of a closed direction; before any the vector has its seam.
     ///
     /// # Errors
     /// [`Error::Interrupted`] when the caller says so.
-    fn closed_term<R: Ring>(
+    fn closed_rows<R: Ring>(
         &self,
         context: Context<R>,
-        rows: u64,
-        seam: Seam,
+        (mut done, upto): (u64, u64),
         x: &mut [R::Element],
-    ) -> Result<R::Element> {
-        let weight = context.weight;
-        let (x, kept) = x.split_at_mut(self.len());
-        x.fill(weight.ring.zero());
-        x[seam.rank] = weight.ring.one();
-        let half = if self.is_symmetric() { rows / 2 } else { rows };
-        let mut left = half;
-        while left > 0 {
-            if left < half {
+    ) -> Result<()> {
+        while done < upto {
+            if done > 0 {
                 self.weigh(context, x);
             }
-            self.advance(context, x, left > 1)?;
-            left = left.saturating_sub(2);
+            self.advance(context, x, done + 1 < upto)?;
+            done += 2;
         }
+        Ok(())
+    }
+    /// The terms of words of a seam: where its rows come back to it. So many rows are done; before any the memory may hold anything.
+    /// The ring has bundles with so many residues of each term.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when the caller says so.
+    fn closed_terms<R: Bundled>(
+        &self,
+        context: Context<R>,
+        (done, rows): (u64, u64),
+        (seams, residues): (&[Seam], usize),
+        x: &mut [R::Element],
+    ) -> Result<Vec<R::Element>> {
+        let weight = context.weight;
+        let (x, kept) = x.split_at_mut(self.len());
+        if done == 0 {
+            set_out(&weight.ring, seams, residues, x);
+        }
+        self.closed_rows(context, (done, self.closed_halves(rows).0), x)?;
         let value = if !self.is_symmetric() {
-            x[seam.rank]
+            None
         } else if rows.is_multiple_of(2) {
-            self.dot(context, &x[..self.states()], &x[..self.states()])
+            Some(self.dot(context, &x[..self.states()], &x[..self.states()]))
         } else {
             kept.copy_from_slice(&x[..self.states()]);
             self.weigh(context, x);
             self.advance(context, x, false)?;
-            self.dot(context, &x[..self.states()], kept)
+            Some(self.dot(context, &x[..self.states()], kept))
         };
-        if weight.unit {
-            return Ok(value);
-        }
-        Ok((0..seam.word.count_ones()).fold(value, |value, _| weight.ring.mul(value, weight.activity)))
+        let term = |(place, seam): (usize, &Seam)| {
+            let value = weight.ring.number(residues, place, value.unwrap_or(x[seam.rank]));
+            let ones = if weight.unit { 0 } else { seam.word.count_ones() };
+            (0..ones).fold(value, |value, _| weight.ring.mul(value, weight.activity))
+        };
+        Ok(seams.iter().enumerate().map(term).collect())
+    }
+}
+
+/// A vector before any row: each seam is one in its bundle.
+fn set_out<R: Bundled>(ring: &R, seams: &[Seam], residues: usize, x: &mut [R::Element]) {
+    x.fill(ring.zero());
+    for (place, seam) in seams.iter().enumerate() {
+        x[seam.rank] = ring.add(x[seam.rank], ring.unit(residues, place));
     }
 }
 
@@ -351,8 +403,21 @@ enum Direction<O> {
     Empty,
     /// Rows from an open end to the middle.
     Open { row: Box<O>, rows: u64 },
-    /// Rows around, once per seam, `batch` seams side by side.
-    Closed { row: Box<O>, rows: u64, seams: Vec<Seam>, batch: usize },
+    /// Rows around, once per seam.
+    Closed(Box<Around<O>>),
+}
+
+/// Rows around.
+#[derive(Clone, Debug)]
+struct Around<O> {
+    row: O,
+    rows: u64,
+    seams: Vec<Seam>,
+    /// Where seams are bundled, by number of residues; none if they are not.
+    stages: Vec<Stage>,
+    /// Seams that are worked on at once, in a room each, and how many are taken into a room one after the other.
+    rooms: usize,
+    each: usize,
 }
 
 impl<O: RowOperator> Strip<O> {
@@ -412,17 +477,15 @@ impl<O: RowOperator> Strip<O> {
     /// # Errors
     /// [`Error::TooLarge`] if the words of a row, or one of its vectors, do not fit; the progress's.
     pub fn with_row(row: O, rows: Rows, most: usize, progress: &Progress) -> Result<Self> {
-        let row = Box::new(row);
         Ok(Self::of(match rows {
-            Rows::Open(rows) => Direction::Open { row, rows },
+            Rows::Open(rows) => Direction::Open { row: Box::new(row), rows },
             Rows::Closed(rows) => {
                 // Small lists are made in any case: the layout then says the figures to the byte.
                 let limit = (most as u128).saturating_mul(8).max(SMALL);
                 memory::check("the vector of partial sums", 8 * row.closed_len(rows) as u128, limit)?;
                 memory::charge("a list of the words of a row", 24 * row.states() as u128)?;
                 let seams = row.seams(progress)?;
-                let batch = (BATCH / row.closed_len(rows)).clamp(1, seams.len().max(1));
-                Direction::Closed { row, rows, seams, batch }
+                Direction::Closed(Box::new(Around::new(row, rows, seams)))
             }
         }))
     }
@@ -441,13 +504,179 @@ impl<O: RowOperator> Strip<O> {
     }
 }
 
+impl<O: RowOperator> Around<O> {
+    fn new(row: O, rows: u64, seams: Vec<Seam>) -> Self {
+        let rooms = (BATCH / row.closed_len(rows)).clamp(1, seams.len().max(1));
+        Self { row, rows, seams, stages: Vec::new(), rooms, each: 1 }
+    }
+
+    /// Elements of a room: a vector for each stage, and what a seam needs.
+    fn room(&self) -> usize {
+        self.stages.len() * self.row.len() + self.row.closed_len(self.rows)
+    }
+
+    /// Seams of a step.
+    fn batch(&self) -> usize {
+        self.rooms * self.each
+    }
+
+    fn of_step(&self, step: u64) -> &[Seam] {
+        self.seams.chunks(self.batch()).nth(step as usize).unwrap_or_default()
+    }
+
+    /// Whether both ways around meet in a stage, where its sums of products are the terms.
+    fn ends_in(&self, stage: &Stage) -> bool {
+        self.row.is_symmetric() && stage.rows == self.row.closed_halves(self.rows).1
+    }
+
+    /// Additions for a seam by so many points on so many lanes.
+    fn cost(&self, points: usize, lanes: usize) -> u64 {
+        if self.stages.is_empty() {
+            return self.row.closed_cost(self.rows);
+        }
+        let (residues, states) = (points.next_power_of_two().min(lanes) as u64, self.row.states() as u64);
+        let stages: Vec<&Stage> = self.stages.iter().filter(|stage| (stage.residues as u64) < residues).collect();
+        let (mut additions, mut left) = (0, self.row.closed_halves(self.rows).1);
+        for (i, stage) in stages.iter().enumerate() {
+            let rows = stage.rows - i.checked_sub(1).map_or(0, |before| stages[before].rows);
+            let after = match stages.get(i + 1) {
+                Some(next) => UNBUNDLED * next.residues as u64,
+                None if self.ends_in(stage) => MULTIPLIED * (stage.residues * stage.residues) as u64,
+                None => UNBUNDLED * residues,
+            };
+            additions += self.row.cost() * rows * stage.residues as u64 + after * states;
+            left -= rows;
+        }
+        (additions + self.row.cost() * left * residues) / lanes as u64
+    }
+
+    /// Finds the stages, whatever the memory limit: the steps of a plan are the same everywhere.
+    ///
+    /// No term is larger than that of the word without ones, which is beside all words, from where it came back to: a number
+    /// evaluated in double precision, with twice the proved rate of its roundings.
+    fn bundle(&mut self, level: Level, progress: &Progress) -> Result<()> {
+        let Some(empty) = self.seams.iter().find(|seam| seam.word == 0).map(|seam| seam.rank) else { return Ok(()) };
+        if !self.row.has_plain_seams() {
+            return Ok(());
+        }
+        let weight = Weight::new(F64, 1.0);
+        let context = Context { weight: &weight, level, progress };
+        let mut x = Buffer::zeroed(self.row.len())?;
+        x[empty] = 1.0;
+        let mut residues = 1;
+        for row in 0..self.row.closed_halves(self.rows).1 {
+            self.row.closed_rows(context, (row, row + 1), &mut x)?;
+            progress.check()?;
+            let error = (row + 1) as f64 * self.row.bound() as f64 * f64::EPSILON;
+            let bits = x[empty].log2() + error * std::f64::consts::LOG2_E;
+            while residues < SIDE && bits > residues as f64 * TOLD {
+                residues *= 2;
+            }
+            match self.stages.last_mut() {
+                _ if residues == SIDE => break,
+                Some(stage) if stage.residues == residues => stage.rows = row + 1,
+                _ => self.stages.push(Stage { residues, rows: row + 1 }),
+            }
+        }
+        if !self.stages.is_empty() {
+            self.each = SIDE;
+            self.rooms = (BATCH / self.room()).clamp(1, self.seams.len().div_ceil(SIDE));
+        }
+        Ok(())
+    }
+
+    /// The terms of some seams.
+    fn terms<R: TransferRing>(
+        &self,
+        context: Context<R>,
+        seams: &[Seam],
+        room: &mut [R::Element],
+    ) -> Result<Vec<R::Element>> {
+        let bundles = Bundles::new(self, context.weight);
+        let first = bundles.stages.first().map_or(bundles.residues, |(stage, ..)| stage.residues);
+        let mut terms = Vec::with_capacity(seams.len());
+        for seams in seams.chunks(R::SIDE / first) {
+            if !bundles.stages.is_empty() {
+                set_out(&context.weight.ring, seams, first, &mut room[..self.row.len()]);
+            }
+            bundles.descend(self, context, (0, 0), seams, room, &mut terms)?;
+        }
+        Ok(terms)
+    }
+}
+
+/// The stages of a ring: each with its own ring, and the way to the next; then the ring that is left.
+struct Bundles<R: TransferRing> {
+    stages: Vec<(Stage, Weight<R>, Unbundling)>,
+    /// The ring in the end, and how many residues of each number it has.
+    last: Weight<R>,
+    residues: usize,
+}
+
+impl<R: TransferRing> Bundles<R> {
+    /// Those that the ring's moduli allow.
+    fn new<O: RowOperator>(around: &Around<O>, weight: &Weight<R>) -> Self {
+        let ring = weight.ring;
+        let is_bundled = weight.unit && !around.stages.is_empty();
+        let (last, residues) = if is_bundled { ring.without_repeats() } else { (ring, R::SIDE) };
+        let last = if is_bundled { Weight::new(last, last.one()) } else { weight.clone() };
+        let stages = around.stages.iter().filter(|stage| is_bundled && stage.residues < residues);
+        let allowed: Vec<(Stage, R)> =
+            stages.filter_map(|&stage| ring.bundle(stage.residues).map(|ring| (stage, ring))).collect();
+        let next = |i: usize| allowed.get(i + 1).map_or(residues, |(stage, _)| stage.residues);
+        let stage = |(i, &(stage, bundle)): (usize, &(Stage, R))| {
+            (stage, Weight::new(bundle, bundle.one()), ring.unbundling(stage.residues, next(i)))
+        };
+        Self { stages: allowed.iter().enumerate().map(stage).collect(), last, residues }
+    }
+
+    /// Works through the rows of a stage, the vector of which is there, then seam by seam through what is left.
+    fn descend<O: RowOperator>(
+        &self,
+        around: &Around<O>,
+        context: Context<R>,
+        (at, done): (usize, u64),
+        seams: &[Seam],
+        room: &mut [R::Element],
+        terms: &mut Vec<R::Element>,
+    ) -> Result<()> {
+        let (row, ring, states) = (&around.row, &context.weight.ring, around.row.states());
+        let Some((stage, weight, way)) = self.stages.get(at) else {
+            let own = Context { weight: &self.last, ..context };
+            let room = &mut room[..row.closed_len(around.rows)];
+            terms.extend(row.closed_terms(own, (done, around.rows), (seams, self.residues), room)?);
+            return Ok(());
+        };
+        let (x, rest) = room.split_at_mut(row.len());
+        let own = Context { weight, ..context };
+        let (half, _) = row.closed_halves(around.rows);
+        row.closed_rows(own, (done, stage.rows.min(half)), x)?;
+        if around.ends_in(stage) {
+            let kept = &mut rest[..if stage.rows > half { states } else { 0 }];
+            kept.copy_from_slice(&x[..kept.len()]);
+            row.closed_rows(own, (stage.rows.min(half), stage.rows), x)?;
+            let x = &x[..states];
+            let products = ring.products(context.level, way, (x, if kept.is_empty() { x } else { kept }));
+            terms.extend(products.into_iter().take(seams.len()));
+            return context.progress.advance(MULTIPLIED * (stage.residues * states) as u64);
+        }
+        let next = self.stages.get(at + 1).map_or(self.residues, |(next, ..)| next.residues);
+        for (part, seams) in seams.chunks(R::SIDE / next).enumerate() {
+            ring.unbundle(context.level, way, part, &x[..states], &mut rest[..states]);
+            context.progress.advance(UNBUNDLED * states as u64)?;
+            self.descend(around, context, (at + 1, stage.rows), seams, rest, terms)?;
+        }
+        Ok(())
+    }
+}
+
 /// The vector of a closed direction is the sum so far and the memory of a batch of seams.
 impl<O: RowOperator> Transfer for Strip<O> {
     fn len(&self) -> usize {
         match &self.direction {
             Direction::Empty => 1,
             Direction::Open { row, rows } => row.open_len(*rows),
-            Direction::Closed { row, rows, batch, .. } => 1 + batch * row.closed_len(*rows),
+            Direction::Closed(around) => 1 + around.rooms * around.room(),
         }
     }
 
@@ -455,7 +684,7 @@ impl<O: RowOperator> Transfer for Strip<O> {
         match &self.direction {
             Direction::Empty => 0,
             Direction::Open { row, rows } => row.open_steps(*rows),
-            Direction::Closed { seams, batch, .. } => seams.len().div_ceil(*batch) as u64,
+            Direction::Closed(around) => around.seams.len().div_ceil(around.batch()) as u64,
         }
     }
 
@@ -463,10 +692,7 @@ impl<O: RowOperator> Transfer for Strip<O> {
         match &self.direction {
             Direction::Empty => 0,
             Direction::Open { row, rows } => row.open_cost(*rows, step),
-            Direction::Closed { row, rows, seams, batch } => {
-                let count = seams.chunks(*batch).nth(step as usize).map_or(0, <[_]>::len);
-                row.closed_cost(*rows).saturating_mul(count as u64)
-            }
+            Direction::Closed(around) => around.cost(SIDE, SIDE).saturating_mul(around.of_step(step).len() as u64),
         }
     }
 
@@ -475,8 +701,8 @@ impl<O: RowOperator> Transfer for Strip<O> {
             Direction::Empty => 0,
             Direction::Open { row, rows } => row.open_bound(*rows),
             // Multiplying by the size of an orbit takes at most 128 roundings.
-            Direction::Closed { row, rows, seams, .. } => {
-                row.closed_bound(*rows).saturating_add(seams.len() as u64 + 128)
+            Direction::Closed(around) => {
+                around.row.closed_bound(around.rows).saturating_add(around.seams.len() as u64 + 128)
             }
         }
     }
@@ -484,7 +710,7 @@ impl<O: RowOperator> Transfer for Strip<O> {
     fn start<R: TransferRing>(&self, weight: &Weight<R>, state: &mut [R::Element]) {
         match &self.direction {
             Direction::Open { row, rows } => row.open_start(self.context(weight, &Progress::default()), *rows, state),
-            Direction::Empty | Direction::Closed { .. } => state.fill(weight.ring.zero()),
+            Direction::Empty | Direction::Closed(_) => state.fill(weight.ring.zero()),
         }
     }
 
@@ -495,40 +721,53 @@ impl<O: RowOperator> Transfer for Strip<O> {
         match &self.direction {
             Direction::Empty => Ok(()),
             Direction::Open { row, rows } => row.open_step(context, *rows, at.number, state),
-            Direction::Closed { row, rows, seams, batch } => {
+            Direction::Closed(around) => {
                 let Some((sum, vectors)) = state.split_first_mut() else { return Ok(()) };
-                let seams = seams.chunks(*batch).nth(at.number as usize).unwrap_or_default();
-                let room = row.closed_len(*rows);
+                let (seams, room) = (around.of_step(at.number), around.room());
                 let vectors = Shared::new(vectors);
-                let terms = parallel::try_map(seams.len(), |i| {
-                    // SAFETY: the rooms of two seams do not overlap.
+                let terms = parallel::try_map(seams.len().div_ceil(around.each), |i| {
+                    // SAFETY: the rooms do not overlap.
                     let x = unsafe { vectors.part(i * room, room) };
-                    let value = row.closed_term(context, *rows, seams[i], x)?;
-                    Ok(multiple(ring, value, seams[i].orbit))
+                    let seams = &seams[i * around.each..seams.len().min((i + 1) * around.each)];
+                    around.terms(context, seams, x)
                 })?;
-                for term in terms {
-                    *sum = ring.fold(ring.add(*sum, term));
+                for (term, seam) in terms.into_iter().flatten().zip(seams) {
+                    *sum = ring.fold(ring.add(*sum, multiple(ring, term, seam.orbit)));
                 }
                 Ok(())
             }
         }
     }
 
+    fn for_counts(&mut self, progress: &Progress) -> Result<()> {
+        if let Direction::Closed(around) = &mut self.direction {
+            around.bundle(self.level, progress)?;
+        }
+        Ok(())
+    }
+
+    fn slower(&self, points: usize, lanes: usize) -> f64 {
+        match &self.direction {
+            Direction::Closed(around) => around.cost(points, lanes) as f64 / around.cost(SIDE, SIDE).max(1) as f64,
+            Direction::Empty | Direction::Open { .. } => 1.0,
+        }
+    }
+
     fn halves(&self) -> Option<Vec<Range<usize>>> {
         match &self.direction {
             Direction::Open { row, rows } => row.open_halves(*rows),
-            Direction::Empty | Direction::Closed { .. } => None,
+            Direction::Empty | Direction::Closed(_) => None,
         }
     }
 
     fn adds_up(&self) -> bool {
-        matches!(self.direction, Direction::Closed { .. })
+        matches!(self.direction, Direction::Closed(_))
     }
 
     fn finish<R: TransferRing>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element {
         match &self.direction {
             Direction::Empty => weight.ring.one(),
-            Direction::Closed { .. } => state[0],
+            Direction::Closed(_) => state[0],
             Direction::Open { row, rows } => row.open_finish(self.context(weight, &Progress::default()), *rows, state),
         }
     }

@@ -8,6 +8,7 @@
 use crate::Result;
 use crate::monitor::Progress;
 use crate::numeric::buffer::{Buffer, Zero};
+use crate::numeric::bundle::Bundled;
 use crate::numeric::double_ring::{DoubleDoubles, ScaledDoubleDoubles};
 use crate::numeric::residue::Modulus;
 use crate::numeric::ring::{F64, Lanes, Ring, ScaledF64};
@@ -113,6 +114,19 @@ pub trait Transfer: Debug + Send + Sync {
     fn adds_up(&self) -> bool {
         false
     }
+    /// Prepares for counts, where all activities are one, if the caller asks for nothing else: small numbers are then kept in
+    /// [bundles](Bundled).
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`] when the progress says so.
+    fn for_counts(&mut self, _progress: &Progress) -> Result<()> {
+        Ok(())
+    }
+    /// How many times the additions of [`Self::work`], which are those of eight points on as many lanes, take place for so many points
+    /// on so many lanes.
+    fn slower(&self, _points: usize, _lanes: usize) -> f64 {
+        1.0
+    }
     /// The partition function, folded, after the last step.
     fn finish<R: TransferRing>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element
     where
@@ -120,7 +134,7 @@ pub trait Transfer: Debug + Send + Sync {
 }
 
 /// A ring that engines are compiled for.
-pub trait TransferRing: Ring {
+pub trait TransferRing: Bundled {
     /// An engine over this ring.
     fn of(engine: &dyn AnyRing) -> &dyn OverRing<Self>;
 }

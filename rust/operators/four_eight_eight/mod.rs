@@ -31,6 +31,7 @@ mod trace;
 
 use super::Boundary;
 use crate::monitor::Progress;
+use crate::numeric::bundle::Bundled;
 use crate::numeric::ring::Ring;
 use crate::strip::{Context, RowOperator, Rows, Seam, Strip};
 use crate::{Error, Result};
@@ -331,15 +332,19 @@ impl RowOperator for DiamondColumn {
         }
     }
 
+    fn has_plain_seams(&self) -> bool {
+        false
+    }
+
     /// Seams are the W corners of a narrow column, and the diamonds blocked by vertical links in a wide one.
-    fn closed_term<R: Ring>(
+    fn closed_terms<R: Bundled>(
         &self,
         context: Context<R>,
-        columns: u64,
-        seam: Seam,
+        (_, columns): (u64, u64),
+        (seams, _): (&[Seam], usize),
         x: &mut [R::Element],
-    ) -> Result<R::Element> {
-        match self {
+    ) -> Result<Vec<R::Element>> {
+        let mut term = |seam: &Seam| match self {
             Self::Narrow(narrow) => {
                 x.fill(context.weight.ring.zero());
                 x[seam.rank] = context.weight.ring.one();
@@ -347,7 +352,8 @@ impl RowOperator for DiamondColumn {
                 Ok(x[seam.rank])
             }
             Self::Wide(cut, ..) => trace::term(cut, context, columns, seam.rank, x),
-        }
+        };
+        seams.iter().map(&mut term).collect()
     }
 }
 

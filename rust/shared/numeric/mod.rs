@@ -3,6 +3,7 @@
 
 pub mod big;
 pub mod buffer;
+pub mod bundle;
 pub mod dispatch;
 pub mod double_double;
 pub mod double_ring;

@@ -107,14 +107,15 @@ impl Residues {
         }
         let layout = evaluation::layout(engine, points, options)?;
         let (full, rest) = (points / layout.lanes, points % layout.lanes);
-        let rest = if rest == 0 { 0 } else { lanes_for(rest).min(layout.lanes) };
-        let time =
-            (full * layout.lanes) as f64 * evaluation::narrow(layout.lanes) + rest as f64 * evaluation::narrow(rest);
+        let lanes = if rest == 0 { 0 } else { lanes_for(rest).min(layout.lanes) };
+        let full = (full * layout.lanes) as f64 * engine.slower(layout.lanes, layout.lanes);
+        let rest = if rest == 0 { 0.0 } else { lanes as f64 * engine.slower(rest, lanes) };
+        let time = full * evaluation::narrow(layout.lanes) + rest * evaluation::narrow(lanes);
         let threads = if engine.len() <= GRAIN { layout.concurrent } else { options.threads };
         Ok(Self {
             lanes: layout.lanes,
             bytes: layout.bytes,
-            additions: work * (full * layout.lanes + rest) as f64,
+            additions: work * (full + rest),
             seconds: work * time * rate / threads as f64,
         })
     }

@@ -202,7 +202,13 @@ impl IndependentSetMethod {
     /// The method for a quantity; a count on a graph is looked for by branching as long as its engine is planned and would work.
     fn new(problem: &Problem, quantity: &Quantity, options: &Options, monitor: &mut dyn Monitor) -> Result<Self> {
         let values = if matches!(quantity, Quantity::Polynomial) { problem.vertices() } else { 1 };
-        let engine = |monitor| planned(problem, 1, values, options, monitor).map(Self::Engine);
+        let engine = |monitor: &mut dyn Monitor| {
+            let mut engine = planned(problem, 1, values, options, monitor)?;
+            if *quantity == Quantity::Count {
+                stoppable(problem, monitor, |progress| engine.for_counts(progress))?;
+            }
+            Ok(Self::Engine(engine))
+        };
         if let Some(reflection) = Reflection::for_problem(problem, quantity.activity_bits(), &Progress::default())? {
             // Besides its vector it needs tiles: of narrow lattices whole rows may fit where these do not.
             return match reflection.forecast(1, options) {

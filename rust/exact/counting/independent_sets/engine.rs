@@ -8,6 +8,7 @@ use crate::counting::graph_sums::planner::Planner;
 use crate::counting::graph_sums::{Timed, quickest};
 use crate::counting::transfer::{AnyRing, StepContext, Transfer, TransferRing, Weight};
 use crate::graphs::Graph;
+use crate::monitor::Progress;
 use crate::{Result, memory};
 use num_bigint::BigInt;
 use std::ops::Range;
@@ -147,6 +148,14 @@ impl Transfer for Engine {
 
     fn adds_up(&self) -> bool {
         self.any().adds_up()
+    }
+
+    fn for_counts(&mut self, progress: &Progress) -> Result<()> {
+        if let Self::Lattice(_, engine) = self { engine.for_counts(progress) } else { Ok(()) }
+    }
+
+    fn slower(&self, points: usize, lanes: usize) -> f64 {
+        self.any().slower(points, lanes)
     }
 
     fn finish<R: TransferRing>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element {
