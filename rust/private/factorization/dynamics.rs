@@ -236,7 +236,7 @@ fn redraw_tau_given(
     slice_of_log(tau, log_density, rng)
 }
 
-/// A slice sampler on a logarithm, of width one before it is stepped out.
+/// A slice sampler on a logarithm, of width one before it is doubled.
 fn slice_of_log(value: f64, log_density: impl Fn(f64) -> f64, rng: &mut Xoshiro) -> f64 {
     slice(value.ln().clamp(-300.0, 300.0), 1.0, [-300.0, 300.0], log_density, rng).exp()
 }

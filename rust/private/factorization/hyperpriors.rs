@@ -27,7 +27,7 @@ use crate::stream::Xoshiro;
 const BOUNDS: [f64; 2] = [-2.995_732_273_553_991, 4.605_170_185_988_092];
 /// The bounds of ln eta in an ascent: exp psi(1/500), 1e-217, is a double yet.
 const CONCENTRATIONS: [f64; 2] = [-6.214_608_098_422_191, 4.605_170_185_988_092];
-/// The width of a slice of ln a before it is stepped out, for one entry; for n of them it is a root of n less.
+/// The width of a slice of ln a before it is doubled, for one entry; for n of them it is a root of n less.
 const WIDTH: f64 = 3.0;
 
 /// What has a rate of its own.
