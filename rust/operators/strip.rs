@@ -552,7 +552,7 @@ impl<O: RowOperator> Around<O> {
 
     /// Finds the stages, whatever the memory limit: the steps of a plan are the same everywhere.
     ///
-    /// No term is larger than that of the word without ones, which is beside all words, from where it came back to: a number
+    /// The word 0 without ones fits beside all words, so after any rows no number of any seam exceeds that of the seam 0 at 0. It is
     /// evaluated in double precision, with twice the proved rate of its roundings.
     fn bundle(&mut self, level: Level, progress: &Progress) -> Result<()> {
         let Some(empty) = self.seams.iter().find(|seam| seam.word == 0).map(|seam| seam.rank) else { return Ok(()) };

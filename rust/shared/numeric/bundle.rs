@@ -11,7 +11,8 @@
 //!
 //!   sum of v w = sum over i, j of (P/p_i) (P/p_j) S(y_i z_j) - P sum over i of (P/p_i) (S(y_i l) + S(k z_i)) + P^2 S(k l).
 //!
-//! Source: J.-C. Bajard, L. Imbert (2004), A full RNS implementation of RSA, IEEE Trans. Comput. 53 (base extension).
+//! Source: S. Kawamura, M. Koike, F. Sano, A. Shimbo (2000), Cox-Rower architecture for fast parallel Montgomery multiplication,
+//! EUROCRYPT (extension of a base with k from floating point).
 
 use super::dispatch::{Kernel, Level, Products};
 use super::double_ring::{DoubleDoubles, ScaledDoubleDoubles};
@@ -23,6 +24,8 @@ use crate::parallel;
 pub const MOST: usize = 4;
 /// Numbers of a bundle by m moduli are below P times 1 less this, so that rounding does not change k.
 const MARGIN: f64 = 1.0 / (1 << 20) as f64;
+/// Moduli are at least this: so m of them tell all numbers below 2^(54.999 m).
+const LEAST: u64 = (1 << BITS) - (1 << 32);
 /// Bits of the lower part of a y, and of a product of differences.
 const LOW: u32 = 28;
 const LOWER: u64 = (1 << LOW) - 1;
@@ -127,8 +130,9 @@ impl<const L: usize> Bundled for Lanes<L> {
         };
         let is_room = residues > 0 && residues <= MOST && residues < L && L.is_multiple_of(residues);
         let are_distinct = known.windows(2).all(|pair| pair[0].value() > pair[1].value());
+        let are_large = known.iter().all(|p| p.value() >= LEAST);
         let ring = || Self::new(std::array::from_fn(|lane| known[lane % residues]));
-        (is_room && are_distinct && others.iter().all(fits)).then(ring)
+        (is_room && are_distinct && are_large && others.iter().all(fits)).then(ring)
     }
 
     fn without_repeats(&self) -> (Self, usize) {
@@ -569,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn moduli_that_are_the_same_or_far_apart_make_no_bundles() {
+    fn moduli_that_are_the_same_small_or_far_apart_make_no_bundles() {
         let p = primes(400).unwrap();
         let ring = |of: [usize; 8]| Lanes::<8>::new(of.map(|i| p[i]));
         let bundles = |of| [1, 2, 4, 8].map(|residues| ring(of).bundle(residues).is_some());
@@ -579,5 +583,6 @@ mod tests {
         assert_eq!(bundles([0, 0, 0, 0, 0, 0, 0, 0]), [true, false, false, false]);
         assert_eq!(bundles([1, 0, 2, 3, 4, 5, 6, 7]), [false, false, false, false]);
         assert_eq!(bundles([0, 1, 2, 3, 4, 5, 6, 399]), [true, true, false, false]);
+        assert!(Lanes::<8>::new([Modulus::new(7).unwrap(); 8]).bundle(1).is_none());
     }
 }
