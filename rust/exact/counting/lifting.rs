@@ -228,10 +228,7 @@ impl Lifting {
     /// From `known` of the moduli, all prime, to the others.
     pub fn new(moduli: &[Modulus], known: usize) -> Self {
         let (known, others) = moduli.split_at(known);
-        let product = |p: Modulus, without: Option<usize>| {
-            let factors = known.iter().enumerate().filter(|(i, _)| Some(*i) != without);
-            p.residue(factors.fold(1, |product, (_, prime)| p.mul(product, p.residue(prime.value()))))
-        };
+        let product = |p: Modulus, without: Option<usize>| p.product_of(known, without);
         let inverse = |(i, &prime): (usize, &Modulus)| {
             inverse_modulo(product(prime, Some(i)), prime.value())
                 .unwrap_or_else(|| unreachable!("primes are distinct"))

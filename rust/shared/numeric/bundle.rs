@@ -153,9 +153,7 @@ impl<const L: usize> Bundled for Lanes<L> {
         let mut way = Unbundling { from, to, ..Unbundling::default() };
         let known = &self.moduli()[..from];
         for (i, &p) in known.iter().enumerate() {
-            let rest = known.iter().enumerate().filter(|(j, _)| *j != i);
-            let rest = rest.fold(1, |product, (_, other)| p.mul(product, p.residue(other.value())));
-            way.inverses[i] = p.inverse(rest);
+            way.inverses[i] = p.inverse(p.product_of(known, Some(i)));
             way.reciprocals[i] = 1.0 / p.value() as f64;
         }
         for lane in (0..L).filter(|lane| lane % to >= from) {
@@ -227,11 +225,8 @@ impl<const L: usize> Sums<L> {
     /// The sum of products of one number, modulo q.
     fn of(&self, number: usize, known: &[Modulus], q: Modulus) -> u64 {
         let m = known.len();
-        let without = |i: Option<usize>| {
-            let others = known.iter().enumerate().filter(|(j, _)| Some(*j) != i);
-            others.fold(q.residue(1), |product, (_, p)| q.mul(product, q.residue(p.value())))
-        };
-        let (cofactors, whole): (Vec<u64>, u64) = ((0..m).map(|i| without(Some(i))).collect(), without(None));
+        let cofactors: Vec<u64> = (0..m).map(|i| q.product_of(known, Some(i))).collect();
+        let whole = q.product_of(known, None);
         let (mut sum, mut less) = (q.mul(q.mul(whole, whole), q.fold_wide(self.wholes[number * m])), 0);
         for i in 0..m {
             let lane = number * m + i;
@@ -336,10 +331,15 @@ fn wholes_of<const M: usize, const L: usize>(share: &[f64; L]) -> [u64; L] {
     }
     let mut wholes = [0; L];
     for lane in 0..L {
-        // To the nearest integer, which stands in the last bits.
-        wholes[lane] = (sum[lane] + INTEGERS).to_bits() & LOWER;
+        wholes[lane] = nearest(sum[lane]);
     }
     wholes
+}
+
+/// The nearest integer to a small number, which stands in the last bits of a sum.
+#[inline(always)]
+fn nearest(x: f64) -> u64 {
+    (x + INTEGERS).to_bits() & LOWER
 }
 
 /// What takes elements apart.
@@ -411,8 +411,7 @@ impl<const M: usize, const N: usize, const L: usize> Kernel<[u64; L]> for Wider<
                     for i in 0..M {
                         sum += digits.share[residue::<M, L>(place, number, i)];
                     }
-                    // To the nearest integer, which stands in the last bits.
-                    (sum + INTEGERS).to_bits() & LOWER
+                    nearest(sum)
                 });
                 let (mut lows, mut highs) = (times, [0; L]);
                 for lane in 0..L {

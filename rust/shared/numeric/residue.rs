@@ -109,6 +109,12 @@ impl Modulus {
         self.pow(x, self.value - 2)
     }
 
+    /// The product of primes, all or all but the one at a place.
+    pub fn product_of(self, primes: &[Self], without: Option<usize>) -> u64 {
+        let factors = primes.iter().enumerate().filter(|(i, _)| Some(*i) != without);
+        self.residue(factors.fold(1, |product, (_, prime)| self.mul(product, self.residue(prime.value()))))
+    }
+
     /// The residue of a big integer.
     pub fn residue_of(self, x: &BigUint) -> u64 {
         x.iter_u64_digits()
