@@ -426,11 +426,10 @@ impl GibbsChain {
         if let Some(shared) = shared {
             self.chain.set_shared(matrices(py, &shared)?).map_err(|error| raise(py, error))?;
         }
-        let width = self.chain.factors()[0].width;
-        let sums = padded(sums.as_slice()?, width);
+        let sums = padded(sums.as_slice()?, self.chain.factors()[0].width);
         let found =
             compute(py, None, |monitor| self.chain.weighted_exposures(factor, &sums, largest, threads, monitor))?;
-        table(py, &found, width)
+        table(py, &found, self.chain.factors()[factor].width)
     }
 
     fn held_exposures<'py>(
@@ -443,10 +442,9 @@ impl GibbsChain {
         if let Some(shared) = shared {
             self.chain.set_shared(matrices(py, &shared)?).map_err(|error| raise(py, error))?;
         }
-        let width = self.chain.factors()[0].width;
-        let whole = padded(sums.as_slice()?, width);
+        let whole = padded(sums.as_slice()?, self.chain.factors()[0].width);
         let held = compute(py, None, |_| Ok(self.chain.held_exposures(factor, &whole)))?;
-        table(py, &held, width)
+        table(py, &held, self.chain.factors()[factor].width)
     }
 
     fn exact_likelihood<'py>(
@@ -469,8 +467,8 @@ impl GibbsChain {
         exposures: (LentTable<'_, f64>, LentTable<'_, f64>),
         threads: usize,
     ) -> PyResult<f64> {
-        let width = self.chain.factors()[0].width;
-        let (tally, sums) = (padded(tally.as_slice()?, width), padded(sums.as_slice()?, width));
+        let (width, of_first) = (self.chain.factors()[factor].width, self.chain.factors()[0].width);
+        let (tally, sums) = (padded(tally.as_slice()?, width), padded(sums.as_slice()?, of_first));
         let held = padded(exposures.0.as_slice()?, width);
         let exposures = [held, padded(exposures.1.as_slice()?, width)];
         let exposures = [exposures[0].as_slice(), &exposures[1]];
@@ -500,9 +498,10 @@ impl GibbsChain {
 
 impl GibbsChain {
     fn swept<'py>(&self, py: Python<'py>, tallies: &[Vec<u64>], of_prior: Vec<i64>) -> PyResult<ShardSweep<'py>> {
-        let width = self.chain.factors()[0].width;
-        let sums = PyArray1::from_vec(py, self.chain.factors()[0].exact_sums()).reshape([width, LIMBS])?;
-        let tallies = tallies.iter().map(|tally| table(py, tally, width)).collect::<PyResult<_>>()?;
+        let (first, others) = (&self.chain.factors()[0], &self.chain.factors()[1..]);
+        let sums = PyArray1::from_vec(py, first.exact_sums()).reshape([first.width, LIMBS])?;
+        let each = tallies.iter().zip(others);
+        let tallies = each.map(|(tally, factor)| table(py, tally, factor.width)).collect::<PyResult<_>>()?;
         Ok((tallies, sums, of_prior.into_pyarray(py)))
     }
 }

@@ -351,7 +351,7 @@ def test_learnt_priors_are_near_those_of_the_data():
 def test_each_row_of_each_factor_has_a_rate(model, released, names):
     fitted = model.fit(released)
     rates = [draws.shape[2:] for name, draws in fitted.draws_.items() if name.endswith("_rate")]
-    assert rates[-len(names) :] == [(length,) for length in names]
+    assert [shape for shape in rates if shape] == [(length,) for length in names]  # that of the weights is a number
     assert all((rate > 0).all() for _, rate in fitted.priors_.values())
 
 

@@ -76,6 +76,14 @@ TENSORS = {
     "four axes": {"mean": 2.0, "extents": (300, 2, 3, 2)},
     "tensor, learnt by rows": {"mean": 2.0, "mask": CUBE, "hyperpriors": "row"},
     "tensor, overdispersed": {"mean": 2.0, "mask": CUBE, "likelihood": "negative_binomial"},
+    "core": {"mean": 2.0, "core": "dense"},
+    "core with a mask": {"mean": 2.0, "core": "dense", "mask": CUBE},
+    "core, bessel": {"mean": 2.0, "core": "dense", "n_components": (2, 4, 3), "method": "bessel", "mask": CUBE},
+    "core, learnt by rows": {"mean": 0.5, "core": "dense", "n_components": (4, 2, 1), "hyperpriors": "row"},
+    "core of four axes": {"mean": 0.1, "core": "dense", "extents": (300, 2, 3, 2), "n_components": (3, 2, 1, 2)},
+    "weights": {"mean": 2.0, "weights": True, "mask": CUBE},
+    "weights, learnt by rows": {"mean": 0.5, "weights": True, "hyperpriors": "row"},
+    "weights, overdispersed": {"mean": 0.5, "weights": True, "mask": CUBE, "likelihood": "negative_binomial"},
     "four axes, overdispersed": {"mean": 0.1, "extents": (300, 2, 3, 2), "likelihood": "negative_binomial"},
 }
 CASES = TENSORS | {
@@ -114,7 +122,9 @@ def fitted(case, *, client=None, checkpoint=None, checkpoint_interval=60.0, usua
     alpha, mask, mean = own.pop("alpha", 0.4), own.pop("mask", None), own.pop("mean")
     extents = own.pop("extents", EXTENTS)
     released = tensor(mean, alpha, extents) if case in TENSORS else release(mean, alpha)
-    model = (PoissonTensorFactorization if case in TENSORS else PoissonFactorization)(WIDTH, **(usual | own | how))
+    model = (PoissonTensorFactorization if case in TENSORS else PoissonFactorization)(
+        **({"n_components": WIDTH} | usual | own | how)
+    )
     return model.fit(
         released, alpha=alpha, mask=mask, client=client, checkpoint=checkpoint, checkpoint_interval=checkpoint_interval
     )
@@ -169,6 +179,9 @@ def test_there_are_no_more_shards_than_blocks_of_rows():
         "overdispersed",
         "overdispersed rows",
         "overdispersed columns",
+        "core with a mask",
+        "core, bessel",
+        "weights, learnt by rows",
     ],
 )
 def test_a_fit_goes_on_with_other_shards_or_none_and_from_a_file(case):
@@ -181,7 +194,9 @@ def test_a_fit_goes_on_with_other_shards_or_none_and_from_a_file(case):
     assert_same_runs(last.fit(data.values, **how), whole)
 
 
-@pytest.mark.parametrize("case", ["tensor with a mask", "tensor, learnt by rows", "tensor, overdispersed"])
+@pytest.mark.parametrize(
+    "case", ["tensor with a mask", "tensor, learnt by rows", "tensor, overdispersed", "core with a mask", "weights"]
+)
 @pytest.mark.parametrize("lost", range(10, 22))
 def test_shards_of_a_tensor_lost_in_any_call_of_a_sweep_do_not_show(case, lost, monkeypatch):
     class Losing(_sharded_gibbs.GibbsShard):
@@ -264,10 +279,17 @@ def test_what_cannot_be_in_several_places_is_refused(model, how, says):
         model.fit(np.ones((6, 6), dtype=int), **({"client": 2} | how))
 
 
-@pytest.mark.parametrize("how", [{"weights": True}, {"core": "dense"}], ids=repr)
-def test_tensors_with_more_than_a_factor_for_each_axis_are_refused(how):
-    with pytest.raises(ValueError, match="a matrix or tensor with a factor for each axis alone"):
-        PoissonTensorFactorization(2, **how).fit(np.ones((3, 3, 3), dtype=int), client=2)
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"tied": [(0, 1)]}, "a matrix or tensor with a factor for each axis alone"),
+        ({"inference": "vi"}, "Gibbs sampling of Poisson counts where a tensor has a dense core"),
+        ({"likelihood": "negative_binomial"}, "Gibbs sampling of Poisson counts where a tensor has a dense core"),
+    ],
+)
+def test_cores_whose_rows_cannot_be_in_several_places_are_refused(how, says):
+    with pytest.raises(ValueError, match=says):
+        PoissonTensorFactorization(2, core="dense", **how).fit(np.ones((3, 3, 3), dtype=int), client=2)
 
 
 def test_what_is_no_client_is_refused():

@@ -290,7 +290,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             Where the rows of a matrix or tensor are, in one part for each worker of Dask, or in so many parts in this
             process, one after the other. Every chain lives in all of them. The draws do not depend on it, bit for bit;
             an ascent is the same for any number of parts, and differs by rounding from one without them. There can be
-            no callback, and no executor beside it. There must be a factor for each axis and no other.
+            no callback, and no executor beside it. Each axis must have a factor of its own.
         checkpoint : path, optional
             Where the fit keeps its chains. Called again with the same path, data and parameters after a stop, even by
             ``kill -9``, it goes on from there and gives the same draws, bit for bit; with ``random_state=None``, those
@@ -647,16 +647,12 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
 
     def _infer_rows(self, data: Data, components: Floats) -> Floats:
         """Return the expected embedding of rows, the components being known."""
-        problem, i = self._posterior.problem, self._row_factor()
+        problem = self._posterior.problem
         layers = problem.layout.model == "layers"
-        prior = self._posterior.of_rows_to_come() if layers else self._posterior.priors()[i]
-        shape, rate = (row_prior(part, problem.layout.factors[i].shape[1]) for part in prior)
+        prior = self._posterior.of_rows_to_come() if layers else self._posterior.priors()[0]
+        shape, rate = (row_prior(part, problem.layout.factors[0].shape[1]) for part in prior)
         shapes, threads = self._shapes(new_rows=True), _check.threads(self.threads)
         return infer_rows(data, components, (shape, rate), shapes, threads)
-
-    def _row_factor(self) -> int:
-        """Return which factor of the core is the embedding."""
-        return 0
 
     # Files.
 

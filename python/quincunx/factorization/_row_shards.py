@@ -45,7 +45,7 @@ class ShardData:
         """Return about how many bytes the shard takes where it is: data, their table, factors and tallies."""
         problem, data = self.problem, self.problem.data
         cells = math.prod(data.shape)
-        entries = problem.layout.n_components * sum(data.shape)
+        entries = problem.layout.entries
         if isinstance(data, Parts):
             positive, held = cells // 2, sum(data.sizes)
         else:
@@ -99,14 +99,14 @@ def resized(problem: Problem, data: Data, rows: slice) -> Problem:
     def cut(prior: Floats) -> Floats:
         if prior.size <= 1:
             return prior
-        return np.ascontiguousarray(prior.reshape(-1, layout.n_components)[rows]).reshape(-1)
+        return np.ascontiguousarray(prior.reshape(-1, first.shape[1])[rows]).reshape(-1)
 
     first, *others = layout.factors
     (shape, rate), *of_others = problem.priors
     dispersion = problem.dispersion
     if dispersion is not None and dispersion.axis == "rows":
         dispersion = replace(dispersion, values=dispersion.values[rows])
-    factors = (replace(first, shape=(number, layout.n_components)), *others)
+    factors = (replace(first, shape=(number, first.shape[1])), *others)
     return replace(
         problem,
         data=data,
@@ -163,7 +163,7 @@ class SharedPriors:
     def __init__(self, engine: _core.GibbsChain | _core.CoordinateAscent, problem: Problem) -> None:
         self._engine, self._learnt, self._by_row = engine, problem.learnt, problem.hyperpriors == "row"
         self._elsewhere = self._by_row or problem.priors[0][1].size > 1
-        self._width = problem.layout.n_components
+        self._widths = [factor.shape[1] for factor in problem.layout.factors]
         if problem.hyperpriors is not None:
             engine.learn_priors(problem.hyperpriors)
 
@@ -201,7 +201,8 @@ class SharedPriors:
         for factor, (shape, rate) in enumerate(self.all if self._learnt else ()):
             found.append(shape.reshape(-1, 1))
             if self._by_row:
-                rate = rate[:: self._width] if factor else np.concatenate([own["prior_rate_0"] for own in rows])
+                of_rows = [rate[:: self._widths[factor]]] if factor else [own["prior_rate_0"] for own in rows]
+                rate = np.concatenate(of_rows)
             found += [rate.reshape(-1, 1)] if rate.size else []
         return found
 
@@ -234,13 +235,18 @@ class RowShard:
         return engine
 
     def facts(self) -> tuple[Any, list[Array]]:
-        """Return what must be known of all parts, and along each axis but the first how many cells are held out."""
-        data = self._part.problem.data
-        axes = range(len(data.shape))
-        held = [np.zeros(extent, dtype=np.int64) for extent in data.shape[1:]]
+        """Return what must be known of all parts, and for each factor but the first how many cells its rows are in."""
+        data, layout = self._part.problem.data, self._part.problem.layout
+        extents = layout.extents if layout.model == "cp" else data.shape  # weights are an axis of their own
+        axes, cells = range(len(extents)), math.prod(extents)
+        observed = [np.full(extent, cells // extent) for extent in extents[1:]]
         if data.held_out is not None:
-            held = [data.held_out.sum(axis=tuple(axis for axis in axes if axis != own)) for own in axes[1:]]
-        return data.counts.facts(), held
+            out = data.held_out.reshape(extents)
+            for own, counts in zip(axes[1:], observed, strict=True):
+                counts -= out.sum(axis=tuple(axis for axis in axes if axis != own))
+        if layout.model != "cp":  # all of the core is in all cells
+            observed.append(np.full(layout.factors[-1].length, observed[0].sum()))
+        return data.counts.facts(), observed
 
 
 class Together:

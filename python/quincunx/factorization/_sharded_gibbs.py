@@ -16,7 +16,6 @@ H takes a round of its own for each axis: its terms are rounded to a multiple of
 must be known, and then add up exactly in any order.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -142,7 +141,7 @@ class GibbsShard(RowShard):
         for chain, factors in shared.items():
             own = self._drawn(self._chains[chain])
             if "prior_rate_0" in own:
-                own["prior_rate_0"] = own["prior_rate_0"][:: factors[0].shape[1]]
+                own["prior_rate_0"] = own["prior_rate_0"][:: own["factor_0"].shape[1]]
             found[chain] = self._chains[chain].exact_likelihood(factors, self._threads), own
         return found
 
@@ -205,10 +204,9 @@ class ShardedGibbs(Together, Sampler):
     def _start(self, parts: Sequence[ShardData], runs: Sequence[Run]) -> None:
         problem, where = self.problem, self.where
         where.start(GibbsShard, parts, [part.bytes(self._threads) for part in parts])
-        facts, held = zip(*where.call("facts"), strict=True)
+        facts, observed = zip(*where.call("facts"), strict=True)
         whole = together(facts)
-        cells = math.prod(problem.data.shape)
-        self._all_held = [shards.total(parts) == cells // max(1, len(parts[0])) for parts in zip(*held, strict=True)]
+        self._all_held = [shards.total(parts) == 0 for parts in zip(*observed, strict=True)]
         self._holds = whole[3] > 0 and not problem.imputes
         where.each("begin", [(first, whole) for first, _ in self.edges])
         self.each = [self._shared(run, whole) for run in runs]

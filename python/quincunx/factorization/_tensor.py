@@ -155,10 +155,10 @@ class PoissonTensorFactorization(RowTransformer):
         modes = tuple(
             Factor(f"mode_{m}", (extent, width), (f"axis_{m}", "component")) for m, extent in enumerate(shape)
         )
-        # The weights are a mode of extent one, and lead in the core.
+        # The weights are a mode of extent one, behind the rows.
         if self.weights:
-            first = Factor("weights", (1, width), ("component",), "vector")
-            return Layout("cp", (1, *shape), width, (first, *modes), cells)
+            more = Factor("weights", (1, width), ("component",), "vector")
+            return Layout("cp", (shape[0], 1, *shape[1:]), width, (modes[0], more, *modes[1:]), cells)
         return Layout("cp", shape, width, modes, cells)
 
     def _layout_with_core(self, shape: tuple[int, ...], cells: tuple[str, ...]) -> Layout:
@@ -218,12 +218,10 @@ class PoissonTensorFactorization(RowTransformer):
             self.core_ = factors[-1].shown(tables[-1])
             tables = [tables[number] for number in factors[-1].sets if number is not None]
         else:
-            self.weights_ = tables.pop(0)[0] if self._row_factor() else np.ones(tables[0].shape[1])
+            weights = [tables.pop(i)[0] for i, factor in enumerate(factors) if factor.name == "weights"]
+            self.weights_ = weights[0] if weights else np.ones(tables[0].shape[1])
         self.factors_ = tables
         self.embedding_ = tables[0]
-
-    def _row_factor(self) -> int:
-        return int(self._posterior.problem.layout.factors[0].name == "weights")
 
     def _axis_factor(self, axis: int) -> Floats:
         return self.factors_[axis]

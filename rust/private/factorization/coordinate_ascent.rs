@@ -19,7 +19,6 @@
 pub use super::gammas::Gammas;
 pub use super::published::{Augmentation, NoiseCounts};
 
-use super::cp;
 use super::dirichlet;
 use super::dispersion::Dispersion;
 use super::factor_matrix::{FactorMatrix, ROWS, sums_of_shards, unpadded};
@@ -343,7 +342,8 @@ impl CoordinateAscent {
     /// What the entries of a factor are exposed to in the cells held out, given the sums over the rows of all shards, as of
     /// [`super::GibbsChain::held_exposures`].
     pub fn held_exposures(&self, factor: usize, sums: &[f64]) -> Vec<f64> {
-        cp::held_exposures(self.model.layout(), &self.means, factor, sums)
+        let all = sums_of_shards(&self.means, sums);
+        self.model.structure().held_exposures(self.model.layout(), factor, &self.means, &all)
     }
 
     /// Sets the law of one factor; bounds found so far are forgotten.

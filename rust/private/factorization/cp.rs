@@ -6,7 +6,7 @@
 //!
 //! Source: A. Schein et al. (2019), section 4 of the appendix.
 
-use super::factor_matrix::{FactorMatrix, sums_of_shards};
+use super::factor_matrix::FactorMatrix;
 use super::structure::{Entries, Factors, Layout, Structure};
 
 /// Matrices and tensors.
@@ -25,11 +25,7 @@ impl Cp {
         held: &mut [f64],
     ) {
         let anchors: Vec<f64> = whole.iter().map(|&x| anchor(x)).collect();
-        let mut add = |entries: &[f64]| {
-            for ((held, x), anchor) in held.iter_mut().zip(entries).zip(&anchors) {
-                *held += (x + anchor) - anchor;
-            }
-        };
+        let mut add = |entries: &[f64]| add_rounded(held, entries, &anchors);
         if let [left, right] = factors {
             for (row, column) in layout.held[mode].at(index).iter().map(|&cell| layout.cell(cell)) {
                 add(if mode == 0 { right.row(column) } else { left.row(row) });
@@ -51,23 +47,6 @@ impl Cp {
     }
 }
 
-/// What the entries of a mode would be exposed to in the cells held out of a part of the first mode, given the sums over all of
-/// the first mode; sums of these over parts are exact. Nothing where none are, or their counts are drawn.
-pub(super) fn held_exposures(layout: &Layout, factors: &Factors, mode: usize, first: &[f64]) -> Vec<f64> {
-    let stride = layout.stride();
-    if layout.held[mode].cells.is_empty() {
-        return vec![];
-    }
-    let sums = sums_of_shards(factors, first);
-    let mut whole = vec![0.0; stride];
-    of_all_cells(mode, &sums, &mut whole);
-    let mut held = vec![0.0; layout.extents[mode] * stride];
-    for (index, held) in held.chunks_exact_mut(stride).enumerate() {
-        Cp.add_held(layout, (mode, index), factors, &whole, held);
-    }
-    held
-}
-
 /// What the entries of a mode are exposed to in all cells, where the sum of products is a product of sums.
 pub(super) fn of_all_cells(mode: usize, sums: &[Vec<f64>], out: &mut [f64]) {
     out.fill(1.0);
@@ -79,6 +58,14 @@ pub(super) fn of_all_cells(mode: usize, sums: &[Vec<f64>], out: &mut [f64]) {
 /// Six times the power of two below a number: what numbers up to that one are added to so that they are rounded to 2^-50 of it.
 pub(super) fn anchor(x: f64) -> f64 {
     6.0 * f64::from_bits(x.to_bits() & 0x7ff0_0000_0000_0000)
+}
+
+/// Adds numbers that are rounded by what they are added to.
+#[inline(always)]
+pub(super) fn add_rounded(sums: &mut [f64], numbers: &[f64], anchors: &[f64]) {
+    for ((sum, x), anchor) in sums.iter_mut().zip(numbers).zip(anchors) {
+        *sum += (x + anchor) - anchor;
+    }
 }
 
 /// Takes what is held out from exposures.
@@ -149,6 +136,20 @@ impl Structure for Cp {
         let mut held = vec![0.0; out.len()];
         self.add_held(layout, (mode, index), factors, out, &mut held);
         less(out, &held);
+    }
+
+    fn held_exposures(&self, layout: &Layout, mode: usize, factors: &Factors, sums: &[Vec<f64>]) -> Vec<f64> {
+        let stride = layout.stride();
+        if layout.held[mode].cells.is_empty() {
+            return vec![];
+        }
+        let mut whole = vec![0.0; stride];
+        of_all_cells(mode, sums, &mut whole);
+        let mut held = vec![0.0; layout.extents[mode] * stride];
+        for (index, held) in held.chunks_exact_mut(stride).enumerate() {
+            self.add_held(layout, (mode, index), factors, &whole, held);
+        }
+        held
     }
 
     fn sums_for(&self, layout: &Layout, mode: usize) -> (Option<usize>, bool) {

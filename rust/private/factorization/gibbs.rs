@@ -9,7 +9,7 @@
 //! Source: A. Schein et al. (2019), section 4 of the appendix, with the auxiliary variables summed out.
 
 use super::allocation::SweepAddress;
-use super::cp;
+use super::cp::less;
 use super::dirichlet;
 use super::dispersion::{Dispersion, SHORT, SharedTails, largest};
 use super::factor_matrix::{FactorMatrix, sums_of_shards};
@@ -142,7 +142,7 @@ impl GibbsChain {
         Ok(())
     }
 
-    /// One sweep of a shard given all factors but the first: redraws its rows of the first, and returns the tallies of the others,
+    /// One sweep of a shard given all factors but the first: redraws its rows of the first, and returns the counts of the others,
     /// and what the rows say of their prior where it is learnt.
     ///
     /// # Errors
@@ -155,16 +155,21 @@ impl GibbsChain {
     ) -> Result<(Vec<Vec<u64>>, Vec<i64>)> {
         self.set_shared(shared)?;
         let total = self.table.rows() as u64;
-        let (tally, noise) = parallel::run(threads, total, monitor, |progress| {
+        let (counts, noise) = parallel::run(threads, total, monitor, |progress| {
             let (tally, noise) = self.allocate(0..self.table.rows(), progress)?;
             self.iteration += 1;
+            let own = match self.counts(&tally) {
+                Cow::Owned(counts) => Some(counts),
+                Cow::Borrowed(_) => None,
+            };
+            let counts = own.unwrap_or(tally.parts);
             let sums: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
-            self.redraw(0, &tally.parts[0], &sums, None);
-            Ok((tally, noise))
+            self.redraw(0, &counts[0], &sums, None);
+            Ok((counts, noise))
         })?;
         self.noise = noise;
         let of_prior = if self.learns(0) { self.redraw_rates(0) } else { vec![] };
-        Ok((tally.parts.into_iter().skip(1).collect(), of_prior))
+        Ok((counts.into_iter().skip(1).collect(), of_prior))
     }
 
     /// Begins a sweep of a shard of overdispersed counts, given all factors but the first: draws its counts. Returns how many of
@@ -287,7 +292,8 @@ impl GibbsChain {
     /// What the entries of a factor would be exposed to in the cells that are held out of a shard, given the sums over the rows of
     /// all shards; sums of these over shards are exact. Nothing where none are, or their counts are drawn.
     pub fn held_exposures(&self, factor: usize, sums: &[f64]) -> Vec<f64> {
-        cp::held_exposures(self.model.layout(), &self.factors, factor, sums)
+        let all = sums_of_shards(&self.factors, sums);
+        self.model.structure().held_exposures(self.model.layout(), factor, &self.factors, &all)
     }
 
     /// The log-likelihood of a shard, unrounded.
@@ -300,8 +306,9 @@ impl GibbsChain {
     }
 
     /// Ends a sweep of all shards, factor by factor from the second on: redraws one, given its tally, the sums over the rows of all
-    /// shards, what is held out of it, which may be nothing, and of overdispersed counts what it is exposed to. Whose cells are all held out is exposed to nothing, and is said
-    /// to be by infinity. The sum of the observed rates is returned, which is that of the sweep for the last factor.
+    /// shards, what is held out of it, which may be nothing, and of overdispersed counts what it is exposed to. Whose cells are all
+    /// held out is exposed to nothing, and is said to be by infinity. The sum of the observed rates is returned, which is that of
+    /// the sweep for the last factor.
     ///
     /// # Errors
     /// [`Error::Shape`]
@@ -318,9 +325,10 @@ impl GibbsChain {
         let entries = rows * stride;
         let lengths = (tally.len(), sums.len(), held.len(), weighted.len());
         let weights = if self.dispersion.is_some() { entries } else { 0 };
-        let fits = (lengths.0, lengths.1, lengths.3) == (entries, stride, weights);
+        let of_first = self.factors[0].stride;
+        let fits = (lengths.0, lengths.1, lengths.3) == (entries, of_first, weights);
         if !fits || !(held.is_empty() || held.len() == entries) {
-            let expected = format_args!("({entries}, {stride}, {entries}, {weights})");
+            let expected = format_args!("({entries}, {of_first}, {entries}, {weights})");
             return Err(Error::shape("tally", expected, format_args!("{lengths:?}")));
         }
         self.iteration += u64::from(factor == 1);
@@ -569,6 +577,12 @@ impl GibbsChain {
         part_of_exposures(&self.model, &self.table, &self.factors, (factor, sums, largest), &self.cells.1, here)
     }
 
+    /// The counts of the entries of each factor given the tally of a sweep, which ends.
+    fn counts<'t>(&self, tally: &'t Tally) -> Cow<'t, [Vec<u64>]> {
+        let shares = |row: usize| xoshiro(self.key, SHARES, self.iteration, self.first_row + row as u64);
+        self.model.structure().counts(self.model.layout(), &self.factors, &tally.parts, &shares)
+    }
+
     /// Draws the factors given the tally of a whole sweep.
     fn finish(&mut self, tally: &Tally) {
         self.iteration += 1;
@@ -577,8 +591,8 @@ impl GibbsChain {
             self.draw_multipliers(parts.to_mut(), None);
         }
         let (structure, layout) = (self.model.structure(), self.model.layout());
-        let shares = |row: usize| xoshiro(self.key, SHARES, self.iteration, self.first_row + row as u64);
-        let counts = structure.counts(layout, &self.factors, &parts.parts, &shares);
+        let counts = self.counts(&parts);
+        let shares = |row: usize| xoshiro(self.key, SHARES, self.iteration, row as u64);
         let mut sums: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
         let mut total_rate = None;
         structure.redraw(layout, self.model.priors(), &self.fixed, &counts, &mut self.factors, &shares);
@@ -622,7 +636,7 @@ impl GibbsChain {
             )
         });
         let is_last = factor + 1 == self.factors.len();
-        let totals_wanted = weighted.is_none() || (is_last && structure.is_split_by_rows());
+        let totals_wanted = weighted.is_none() || (is_last && structure.is_product());
         let (stride, width, level) = (fresh.stride, fresh.width, level());
         let first_block = if factor == 0 { self.first_row / BLOCK as u64 } else { 0 };
         let redraw = |(block, (rows, totals)): (usize, (&mut [f64], &mut [f64]))| {
@@ -635,7 +649,7 @@ impl GibbsChain {
                 if !dirichlet && totals_wanted {
                     structure.exposure(layout, (factor, row), &self.factors, sums, exposure);
                     let held = held.and_then(|held| held.get(row * stride..(row + 1) * stride));
-                    held.iter().for_each(|held| cp::less(exposure, held));
+                    held.iter().for_each(|held| less(exposure, held));
                 }
                 for (k, (shape, &count)) in shapes.iter_mut().zip(&counts[row * stride..]).enumerate() {
                     *shape = prior.at(row * width + k).0 + count as f64;

@@ -148,7 +148,7 @@ pub fn part_of_exposures(
 ) -> Result<Vec<f64>> {
     let mut bound = vec![];
     // Rows of the first factor are whole in one place.
-    if factor > 0 && model.structure().is_split_by_rows() {
+    if factor > 0 && model.structure().is_product() {
         bound = vec![0.0; model.layout().stride()];
         cp::of_all_cells(factor, sums, &mut bound);
         bound.iter_mut().for_each(|x| *x = (*x * largest).min(LARGEST_BOUND));

@@ -170,6 +170,13 @@ pub trait Structure: Debug + Sync {
     /// of [`Structure::total_rate`]. Of a symmetric matrix nothing is written below the diagonal.
     fn exposure(&self, layout: &Layout, place: Entries, factors: &Factors, sums: &[Vec<f64>], out: &mut [f64]);
 
+    /// What the entries of a factor would be exposed to in the cells held out of a part of the first mode, given the sums over the
+    /// rows of each factor in all parts: sums over parts are exact. Nothing where none are. Only asked of models that
+    /// [`Structure::is_split_by_rows`].
+    fn held_exposures(&self, _layout: &Layout, _factor: usize, _factors: &Factors, _sums: &[Vec<f64>]) -> Vec<f64> {
+        vec![]
+    }
+
     /// [`Structure::exposure`] where each cell, row by row, has a weight by which its rate is multiplied, zero where it is not
     /// observed. Only asked of models whose rows are updated in turn.
     fn weighted_exposure(

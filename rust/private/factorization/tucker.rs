@@ -11,6 +11,7 @@
 //! Source: A. Schein, M. Zhou, D. M. Blei, H. Wallach (2016), Bayesian Poisson Tucker decomposition for learning the structure of
 //! international relations, ICML ("compositional allocation"); the sums over i_m between its steps are derived here.
 
+use super::cp::{add_rounded, anchor};
 use super::factor_matrix::{FactorMatrix, dot, padded};
 use super::split::Splitter;
 use super::structure::{Entries, Factors, Layout, Structure, mode_index};
@@ -133,31 +134,49 @@ impl<'a> Modes<'a> {
         index: usize,
         out: &mut [f64],
     ) {
-        let (core, right) = (&factors[self.core()], &factors[self.factors[self.last()]]);
-        let of_all = |mode: usize, _: usize| &sums[self.factors[mode]][..];
-        let of_row = |mode: usize, index: usize| factors[self.factors[mode]].row(index);
-        let (cells, number) = match place {
-            EntryPlace::Core(_) => (&layout.held[0].cells[..], layout.rows * layout.cols),
-            EntryPlace::Mode(mode) => {
-                (layout.held[mode + 1].at(index), layout.rows * layout.cols / self.extents[mode].max(1))
-            }
+        let number = match place {
+            EntryPlace::Core(_) => layout.rows * layout.cols,
+            EntryPlace::Mode(mode) => layout.rows * layout.cols / self.extents[mode].max(1),
         };
         // Where nothing is observed there is none, and nothing that rounding leaves of a difference.
-        if cells.len() == number {
+        if held_at(layout, place, index).len() == number {
             return;
         }
-        let mut found = vec![0.0; out.len()];
-        self.derivative(core, (place, 0), &of_all, &sums[self.factors[self.last()]], &mut found);
-        // The columns of one row of the table are summed first.
-        let (mut taken, mut columns) = (vec![0.0; out.len()], vec![0.0; right.stride]);
-        for (row, cells) in by_row(layout, cells) {
+        let (mut found, mut taken) = (vec![0.0; out.len()], vec![0.0; out.len()]);
+        self.of_all_cells(place, factors, sums, &mut found);
+        self.add_held(layout, (place, index), factors, &found, &mut taken);
+        out.iter_mut().zip(found.iter().zip(&taken)).for_each(|(out, (all, taken))| *out += (all - taken).max(0.0));
+    }
+
+    /// Adds to `out` what the entries at a place would be exposed to in all cells.
+    fn of_all_cells(&self, place: EntryPlace, factors: &Factors, sums: &[Vec<f64>], out: &mut [f64]) {
+        let of_all = |mode: usize, _: usize| &sums[self.factors[mode]][..];
+        self.derivative(&factors[self.core()], (place, 0), &of_all, &sums[self.factors[self.last()]], out);
+    }
+
+    /// Adds what they would be exposed to in the cells held out, given what they are in all cells. What each row of the table adds
+    /// is rounded to a unit of which all cells have less than 2^51, so that these sums are exact.
+    fn add_held(
+        &self,
+        layout: &Layout,
+        (place, index): (EntryPlace, usize),
+        factors: &Factors,
+        whole: &[f64],
+        held: &mut [f64],
+    ) {
+        let (core, right) = (&factors[self.core()], &factors[self.factors[self.last()]]);
+        let of_row = |mode: usize, index: usize| factors[self.factors[mode]].row(index);
+        let anchors: Vec<f64> = whole.iter().map(|&x| anchor(x)).collect();
+        let (mut of_one, mut columns) = (vec![0.0; held.len()], vec![0.0; right.stride]);
+        for (row, cells) in by_row(layout, held_at(layout, place, index)) {
             columns.fill(0.0);
             for &cell in cells {
                 columns.iter_mut().zip(right.row(layout.cell(cell).1)).for_each(|(sum, x)| *sum += x);
             }
-            self.derivative(core, (place, row), &of_row, &columns, &mut taken);
+            of_one.fill(0.0);
+            self.derivative(core, (place, row), &of_row, &columns, &mut of_one);
+            add_rounded(held, &of_one, &anchors);
         }
-        out.iter_mut().zip(found.iter().zip(&taken)).for_each(|(out, (all, taken))| *out += (all - taken).max(0.0));
     }
 
     /// Sums over the indices i_m of a mode, and before of all later ones, what falls to the components q_m, q_{m+1}, ...: adds it
@@ -178,6 +197,7 @@ impl<'a> Modes<'a> {
         }
         let mut below = vec![N::default(); suffix];
         for index in marginal.indices(mode, self.extents[mode]) {
+            marginal.begin(mode, index);
             let row = row * self.extents[mode] + index;
             below.fill(N::default());
             if mode + 1 == self.last() {
@@ -211,6 +231,14 @@ impl<'a> Modes<'a> {
     }
 }
 
+/// The cells held out that the entries at a place are in; of a mode at an index.
+fn held_at(layout: &Layout, place: EntryPlace, index: usize) -> &[u64] {
+    match place {
+        EntryPlace::Core(_) => &layout.held[0].cells,
+        EntryPlace::Mode(mode) => layout.held[mode + 1].at(index),
+    }
+}
+
 /// Cells, which are sorted, by the row of the table that they lie in.
 fn by_row<'a>(layout: &'a Layout, cells: &'a [u64]) -> impl Iterator<Item = (usize, &'a [u64])> {
     let row = |cell: &u64| layout.cell(*cell).0;
@@ -231,6 +259,9 @@ trait ModeSum<N> {
         0..extent
     }
 
+    /// Makes ready for what lies at an index of a mode.
+    fn begin(&mut self, _mode: usize, _index: usize) {}
+
     /// Sets what a row of the table begins with, by the components of the last mode.
     fn start(&mut self, row: usize, below: &mut [N]);
 
@@ -246,10 +277,18 @@ struct SplitCounts<'a> {
     counts: Vec<Vec<u64>>,
     splitters: Vec<Splitter>,
     parts: Vec<u64>,
+    /// The words of an index of the first mode, whichever part of the mode it is in.
+    words: &'a dyn Fn(usize) -> Xoshiro,
     rng: Xoshiro,
 }
 
 impl ModeSum<u64> for SplitCounts<'_> {
+    fn begin(&mut self, mode: usize, index: usize) {
+        if mode == 0 {
+            self.rng = (self.words)(index);
+        }
+    }
+
     fn start(&mut self, row: usize, below: &mut [u64]) {
         below.copy_from_slice(&self.tally[row * self.stride..][..below.len()]);
     }
@@ -368,6 +407,10 @@ impl Structure for Tucker {
         self.tied
     }
 
+    fn is_split_by_rows(&self) -> bool {
+        !self.tied
+    }
+
     fn total_rate(&self, layout: &Layout, factors: &Factors) -> f64 {
         let modes = Modes::new(&layout.extents);
         let (core, right) = (&factors[modes.core()], self.right(&layout.extents));
@@ -390,6 +433,25 @@ impl Structure for Tucker {
         } else {
             modes.of(factor).for_each(|mode| modes.exposure(layout, EntryPlace::Mode(mode), factors, sums, row, out));
         }
+    }
+
+    fn held_exposures(&self, layout: &Layout, factor: usize, factors: &Factors, sums: &[Vec<f64>]) -> Vec<f64> {
+        let modes = Modes::new(&layout.extents);
+        if layout.held[0].cells.is_empty() {
+            return vec![];
+        }
+        let (rows, stride) = (factors[factor].rows, factors[factor].stride);
+        let mut held = vec![0.0; rows * stride];
+        for (index, held) in held.chunks_exact_mut(stride).enumerate() {
+            let place = match modes.of(factor).next() {
+                Some(mode) => EntryPlace::Mode(mode),
+                None => EntryPlace::Core(index),
+            };
+            let mut whole = vec![0.0; stride];
+            modes.of_all_cells(place, factors, sums, &mut whole);
+            modes.add_held(layout, (place, index), factors, &whole, held);
+        }
+        held
     }
 
     fn weighted_exposure(
@@ -446,6 +508,7 @@ impl Structure for Tucker {
             counts,
             splitters: factors.iter().map(|factor| Splitter::new(factor.stride)).collect(),
             parts: vec![0; factors.iter().map(|factor| factor.stride).max().unwrap_or(0)],
+            words: rng,
             rng: rng(0),
         };
         let mut above = vec![0; core.rows * core.width];
