@@ -735,10 +735,9 @@ impl CoordinateAscent {
         largest: f64,
         threads: usize,
     ) -> PyResult<Table<'py, f64>> {
-        let width = self.0.factors()[0].shape.width;
-        let whole = padded(sums.as_slice()?, width);
+        let whole = padded(sums.as_slice()?, self.0.factors()[0].shape.width);
         let found = compute(py, None, |monitor| self.0.weighted_exposures(factor, &whole, largest, threads, monitor))?;
-        table(py, &found, width)
+        table(py, &found, self.0.factors()[factor].shape.width)
     }
 
     fn shape_sums<'py>(&mut self, py: Python<'py>) -> Row<'py, i64> {
@@ -760,10 +759,21 @@ impl CoordinateAscent {
     }
 
     fn held_exposures<'py>(&self, py: Python<'py>, factor: usize, sums: LentRow<'_, f64>) -> PyResult<Table<'py, f64>> {
-        let width = self.0.factors()[0].shape.width;
-        let whole = padded(sums.as_slice()?, width);
+        let whole = padded(sums.as_slice()?, self.0.factors()[0].shape.width);
         let held = compute(py, None, |_| Ok(self.0.held_exposures(factor, &whole)))?;
-        table(py, &held, width)
+        table(py, &held, self.0.factors()[factor].shape.width)
+    }
+
+    fn shared_exposures<'py>(
+        &self,
+        py: Python<'py>,
+        factor: usize,
+        sums: LentRow<'_, f64>,
+    ) -> PyResult<Table<'py, f64>> {
+        let whole = padded(sums.as_slice()?, self.0.factors()[0].shape.width);
+        let exposures = self.0.shared_exposures(factor, &whole);
+        let shape = &self.0.factors()[factor].shape;
+        PyArray1::from_vec(py, exposures).reshape([shape.rows, shape.width])
     }
 
     fn settle(&mut self, py: Python<'_>, iterations: usize, threads: usize) -> PyResult<()> {

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::quincunx.errors.ConvergenceWarning", "ignore::quincunx.errors.MisfitWarning"
 )
 ASCENT = {**HOW, "inference": "vi", "max_iter": 12, "tol": 0.0}
-ONES = [name for name, how in CASES.items() if "method" not in how and "core" not in how]
+ONES = [name for name, how in CASES.items() if "method" not in how]
 
 
 fitted = partial(test_sharded.fitted, usual=ASCENT)
@@ -45,7 +45,7 @@ def test_an_ascent_of_overdispersed_counts_goes_on_elsewhere(case):
     np.testing.assert_allclose(part.elbo_, fitted(case, n_chains=1, max_iter=14).elbo_, rtol=1e-11)
 
 
-@pytest.mark.parametrize("case", ["many", "tensor with a mask", "topics, learnt by rows", "overdispersed rows"])
+@pytest.mark.parametrize("case", ["many", "core with a mask", "topics, learnt by rows", "overdispersed rows"])
 def test_it_stops_where_an_ascent_in_one_process_does_and_goes_on_elsewhere(case):
     how = {"max_iter": 500, "tol": 1e-5, "n_chains": 1}
     whole, shards = fitted(case, **how), fitted(case, client=3, **how)
@@ -96,6 +96,8 @@ def test_files_of_overdispersed_counts_are_one_matrix(client, tmp_path):
         "overdispersed rows",
         "overdispersed columns",
         "tensor, overdispersed",
+        "core with a mask",
+        "weights",
     ],
 )
 @pytest.mark.parametrize("lost", [{1}, {17}, {24, 25, 26}, {40, 60, 79}])

@@ -17,8 +17,6 @@ def check(problem: Problem) -> None:
     what = None
     if problem.layout.model not in ("cp", "tucker"):
         what = "a matrix or tensor with a factor for each axis alone, given which rows of the first are independent"
-    elif problem.layout.model == "tucker" and not (problem.sampled and problem.dispersion is None):
-        what = "Gibbs sampling of Poisson counts where a tensor has a dense core"
     elif problem.inference == "svi" or (problem.inference == "vi" and problem.method != "collapsed"):
         what = 'Gibbs sampling, or variational inference by the method "collapsed"'
     if what is not None:

@@ -4,7 +4,7 @@
                             sends sum_r E[y_rvk] and sum_r E theta_rk; with cells held out the latter over these alone
     client:                 shape_vk = c_vk + sums over shards, rate_vk = d_vk likewise, which it sends
 
-Of a tensor the axes behind the first take a round each, one after the other.
+Of a tensor the axes behind the first, and a dense core, take a round each, one after the other.
 
 Where counts are overdispersed rates are multiplied cell by cell, and what a factor is exposed to is a sum over shards
 that takes a round of its own; the shapes of the multipliers are set at the end of an iteration, those of rows where the
@@ -15,7 +15,6 @@ The bound's parts of cells and of rows' laws are sums over shards as well. All a
 there are; an ascent in one process, whose sums round, differs by rounding.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -159,7 +158,7 @@ class ShardedAscent(Single):
         self._shared: list[Laws] = self._client.factors()[1:]
         self._holds = whole[3] > 0 and not problem.imputes
         if run.state:
-            self._shared = gammas(run)[1:]
+            self._share(gammas(run)[1:])
             rows = [state_of_rows(problem, run.state, edge) for edge in ascents.edges]
             ascents.where.each("set_rows", [(i, own) for own in rows])
             ascents.where.call("set_shared", i, self._shared)
@@ -187,10 +186,16 @@ class ShardedAscent(Single):
     @place.setter
     def place(self, place: _Place) -> None:
         self._iteration, shared, self._priors.all, shapes, self._exposure, bounds = place
-        self._shared = list(shared)
+        self._share(shared)
         if self._dispersion is not None and shapes is not None:
             set_shapes(self._client, self._dispersion, shapes)
         del self._elbo[bounds:]
+
+    def _share(self, shared: Sequence[Laws]) -> None:
+        """Set the laws of the shared factors here."""
+        self._shared = list(shared)
+        for factor, laws in enumerate(shared, 1):
+            self._client.set_factor(factor, *laws)
 
     def advance(self, steps: int, report: Report | None) -> bool:
         """Do a number of iterations; say whether the tolerance was met."""
@@ -253,8 +258,7 @@ class ShardedAscent(Single):
         bound = cells - rows + self._client.log_prior_of_shapes()
         if self._dispersion is None:
             bound -= (self._exposure * (shape / rate)).sum()
-        for factor, laws in enumerate(self._shared, 1):
-            self._client.set_factor(factor, *laws)
+        for factor in range(1, 1 + len(self._shared)):
             bound += self._client.log_prior(factor) - self._client.divergence(factor)
         if (prior := self._priors.of_rows) is not None:
             bound -= prior[0] + (0.0 if prior[1] is None else prior[1][0])  # rates of rows are with their laws
@@ -266,8 +270,7 @@ class ShardedAscent(Single):
 
     def _exposed(self, factor: int, sums: Floats) -> Floats:
         """Return what a factor is exposed to, given the sums over all rows."""
-        others = [(shape / rate).sum(axis=0) for other, (shape, rate) in enumerate(self._shared, 1) if other != factor]
-        exposure = np.broadcast_to(math.prod(others, start=sums), self._shared[factor - 1][0].shape).copy()
+        exposure = self._client.shared_exposures(factor, sums)
         if self._holds:
             held = [one for one in self._ascents.where.call("held", self._i, factor, sums) if len(one)]
             exposure = np.maximum(exposure - np.sum(held, axis=0), 0.0)

@@ -6,7 +6,8 @@
     client:                 phi_vk ~ Gamma(c + sum_s Y^s_vk, d + S_k - H_vk), which it sends
 
 Of a tensor phi_vk is the product of the entries of several axes: shards send counts for each of them, and the client
-redraws one after the other, exposed to S_k times the sums of the others.
+redraws one after the other, exposed to S_k times the sums of the others. With a dense core components of the first axis
+are not those of the others; shards split counts over all of them, and the core is the last of the shared factors.
 
 Every random number has the address that it has in the whole, and every sum over rows is exact from blocks of 128 rows
 on, so that the draws are those of a chain in one process, bit for bit, however many shards there are. Rows are split

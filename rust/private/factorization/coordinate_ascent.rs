@@ -25,7 +25,7 @@ use super::factor_matrix::{FactorMatrix, ROWS, sums_of_shards, unpadded};
 use super::gammas::{Expectations, Prior};
 use super::hyperpriors::{self, PRIOR_SUMS, Rates};
 use super::model::{Model, Sizes};
-use super::pass::{PassInput, PassOutput, Sums, exposures, part_of_exposures};
+use super::pass::{PassInput, PassOutput, Sums, add_fixed, exposures, part_of_exposures};
 use super::published::moments;
 use super::released_counts::{Facts, ReleasedCounts};
 use crate::monitor::{Monitor, Progress};
@@ -310,13 +310,9 @@ impl CoordinateAscent {
         let (sums, _) = parallel::run(threads, 1, monitor, |progress| self.pass(wanted, threads, progress))?;
         let both = (sums.left.as_slice(), sums.right.as_slice());
         let counts = structure.expected_counts(layout, factor, &self.geometric, both);
-        let FactorMatrix { rows, width, stride, .. } = self.means[factor];
+        let width = self.means[factor].width;
         let column_sums: Vec<_> = self.means.iter().map(FactorMatrix::sums).collect();
-        let (mut exposure, mut exposures) = (vec![0.0; stride], Vec::with_capacity(rows * width));
-        for row in 0..rows {
-            structure.exposure(layout, (factor, row), &self.means, &column_sums, &mut exposure);
-            exposures.extend_from_slice(&exposure[..width]);
-        }
+        let exposures = self.exposures(factor, &column_sums);
         let own = if self.fixed[factor] { 0.0 } else { self.divergence(factor) };
         Ok((unpadded(&counts, width), exposures, self.bound(sums.bound) + own))
     }
@@ -337,6 +333,22 @@ impl CoordinateAscent {
     /// The sums over rows of the means of the first factor, unrounded.
     pub fn row_sums(&self) -> Vec<i64> {
         self.means[0].exact_sums()
+    }
+
+    /// What the entries of a factor are exposed to, without padding, given the sums of all factors.
+    fn exposures(&self, factor: usize, sums: &[Vec<f64>]) -> Vec<f64> {
+        let FactorMatrix { rows, width, stride, .. } = self.means[factor];
+        let (mut exposure, mut exposures) = (vec![0.0; stride], Vec::with_capacity(rows * width));
+        for row in 0..rows {
+            self.model.structure().exposure(self.model.layout(), (factor, row), &self.means, sums, &mut exposure);
+            exposures.extend_from_slice(&exposure[..width]);
+        }
+        exposures
+    }
+
+    /// The same of a factor but the first in all cells of all shards, given the sums over their rows.
+    pub fn shared_exposures(&self, factor: usize, sums: &[f64]) -> Vec<f64> {
+        self.exposures(factor, &sums_of_shards(&self.means, sums))
     }
 
     /// What the entries of a factor are exposed to in the cells held out, given the sums over the rows of all shards, as of
@@ -386,7 +398,9 @@ impl CoordinateAscent {
             let (before, noise) = self.pass(wanted, threads, progress)?;
             if step {
                 self.noise = noise;
-                self.update(0, &before.left, (threads, progress))?;
+                let (structure, layout) = (self.model.structure(), self.model.layout());
+                let counts = structure.expected_counts(layout, 0, &self.geometric, (&before.left, &[]));
+                self.update(0, &counts, (threads, progress))?;
             }
             Ok(before.exact_bound)
         })?;
@@ -406,10 +420,17 @@ impl CoordinateAscent {
         monitor: &mut dyn Monitor,
     ) -> Result<(Vec<i128>, f64)> {
         self.refuse_other_methods()?;
-        let (left, right) = self.model.structure().sums_for(self.model.layout(), factor);
+        let (structure, layout) = (self.model.structure(), self.model.layout());
+        let (left, right) = structure.sums_for(layout, factor);
         let wanted = PassOutput { left, right, bound: false, exact: true };
-        let (sums, noise) = parallel::run(threads, 1, monitor, |progress| self.pass(wanted, threads, progress))?;
+        let (mut sums, noise) = parallel::run(threads, 1, monitor, |progress| self.pass(wanted, threads, progress))?;
         self.noise = noise;
+        for first in (0..self.means[0].rows).step_by(ROWS) {
+            let block = first..self.means[0].rows.min(first + ROWS);
+            let counts = structure.counts_of_rows(layout, factor, &self.geometric, &sums.left, block);
+            sums.fixed.resize(sums.fixed.len().max(counts.len()), 0);
+            add_fixed(&mut sums.fixed, counts.into_iter());
+        }
         let largest = self.noise.iter().fold(0.0, |most: f64, multiplier| most.max(multiplier[0]));
         Ok((unpadded(&sums.fixed, self.factors[factor].shape.width), largest))
     }

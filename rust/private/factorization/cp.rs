@@ -13,40 +13,6 @@ use super::structure::{Entries, Factors, Layout, Structure};
 #[derive(Clone, Copy, Debug)]
 pub struct Cp;
 
-impl Cp {
-    /// Adds what the entries at a place, (mode, index), would be exposed to in the cells held out there, given what they are in
-    /// all cells. Products are rounded to a unit of which all cells have less than 2^51, so that their sums are exact.
-    pub(super) fn add_held(
-        &self,
-        layout: &Layout,
-        (mode, index): Entries,
-        factors: &Factors,
-        whole: &[f64],
-        held: &mut [f64],
-    ) {
-        let anchors: Vec<f64> = whole.iter().map(|&x| anchor(x)).collect();
-        let mut add = |entries: &[f64]| add_rounded(held, entries, &anchors);
-        if let [left, right] = factors {
-            for (row, column) in layout.held[mode].at(index).iter().map(|&cell| layout.cell(cell)) {
-                add(if mode == 0 { right.row(column) } else { left.row(row) });
-            }
-            return;
-        }
-        let others = || factors.iter().enumerate().filter(|(other, _)| *other != mode);
-        let mut product = vec![0.0; whole.len()];
-        for &cell in layout.held[mode].at(index) {
-            let (row, column) = layout.cell(cell);
-            let entries = |(other, factor)| FactorMatrix::row(factor, self.index(&layout.extents, other, row, column));
-            let mut several = others().map(entries);
-            if let Some(one) = several.next() {
-                product.copy_from_slice(one);
-            }
-            several.for_each(|next| product.iter_mut().zip(next).for_each(|(product, x)| *product *= x));
-            add(&product);
-        }
-    }
-}
-
 /// What the entries of a mode are exposed to in all cells, where the sum of products is a product of sums.
 pub(super) fn of_all_cells(mode: usize, sums: &[Vec<f64>], out: &mut [f64]) {
     out.fill(1.0);
@@ -138,18 +104,31 @@ impl Structure for Cp {
         less(out, &held);
     }
 
-    fn held_exposures(&self, layout: &Layout, mode: usize, factors: &Factors, sums: &[Vec<f64>]) -> Vec<f64> {
-        let stride = layout.stride();
-        if layout.held[mode].cells.is_empty() {
-            return vec![];
+    fn of_all_cells(&self, _: &Layout, (mode, _): Entries, _: &Factors, sums: &[Vec<f64>], out: &mut [f64]) {
+        of_all_cells(mode, sums, out);
+    }
+
+    fn add_held(&self, layout: &Layout, (mode, index): Entries, factors: &Factors, whole: &[f64], held: &mut [f64]) {
+        let anchors: Vec<f64> = whole.iter().map(|&x| anchor(x)).collect();
+        let mut add = |entries: &[f64]| add_rounded(held, entries, &anchors);
+        if let [left, right] = factors {
+            for (row, column) in layout.held[mode].at(index).iter().map(|&cell| layout.cell(cell)) {
+                add(if mode == 0 { right.row(column) } else { left.row(row) });
+            }
+            return;
         }
-        let mut whole = vec![0.0; stride];
-        of_all_cells(mode, sums, &mut whole);
-        let mut held = vec![0.0; layout.extents[mode] * stride];
-        for (index, held) in held.chunks_exact_mut(stride).enumerate() {
-            self.add_held(layout, (mode, index), factors, &whole, held);
+        let others = || factors.iter().enumerate().filter(|(other, _)| *other != mode);
+        let mut product = vec![0.0; whole.len()];
+        for &cell in layout.held[mode].at(index) {
+            let (row, column) = layout.cell(cell);
+            let entries = |(other, factor)| FactorMatrix::row(factor, self.index(&layout.extents, other, row, column));
+            let mut several = others().map(entries);
+            if let Some(one) = several.next() {
+                product.copy_from_slice(one);
+            }
+            several.for_each(|next| product.iter_mut().zip(next).for_each(|(product, x)| *product *= x));
+            add(&product);
         }
-        held
     }
 
     fn sums_for(&self, layout: &Layout, mode: usize) -> (Option<usize>, bool) {

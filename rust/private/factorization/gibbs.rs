@@ -158,18 +158,23 @@ impl GibbsChain {
         let (counts, noise) = parallel::run(threads, total, monitor, |progress| {
             let (tally, noise) = self.allocate(0..self.table.rows(), progress)?;
             self.iteration += 1;
-            let own = match self.counts(&tally) {
-                Cow::Owned(counts) => Some(counts),
-                Cow::Borrowed(_) => None,
-            };
-            let counts = own.unwrap_or(tally.parts);
-            let sums: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
-            self.redraw(0, &counts[0], &sums, None);
-            Ok((counts, noise))
+            Ok((self.redraw_rows(tally), noise))
         })?;
         self.noise = noise;
         let of_prior = if self.learns(0) { self.redraw_rates(0) } else { vec![] };
         Ok((counts.into_iter().skip(1).collect(), of_prior))
+    }
+
+    /// Redraws the rows of a shard given the tally of its sweep, and returns the counts of all factors.
+    fn redraw_rows(&mut self, tally: Tally) -> Vec<Vec<u64>> {
+        let own = match self.counts(&tally) {
+            Cow::Owned(counts) => Some(counts),
+            Cow::Borrowed(_) => None,
+        };
+        let counts = own.unwrap_or(tally.parts);
+        let sums: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
+        self.redraw(0, &counts[0], &sums, None);
+        counts
     }
 
     /// Begins a sweep of a shard of overdispersed counts, given all factors but the first: draws its counts. Returns how many of
@@ -223,14 +228,12 @@ impl GibbsChain {
         let shared = self.dispersion.as_ref().filter(|own| own.is_shared()).map_or(0, |own| own.shapes().len());
         Error::require_shape("shapes", [shared], [shared_shapes.map_or(0, <[f64]>::len)])?;
         let total = tally.total();
-        parallel::run(threads, 1, monitor, |_| {
+        let counts = parallel::run(threads, 1, monitor, |_| {
             self.draw_multipliers(&mut tally, shared_shapes);
-            let sums: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
-            self.redraw(0, &tally.parts[0], &sums, None);
-            Ok(())
+            Ok(self.redraw_rows(tally))
         })?;
         let of_prior = if self.learns(0) { self.redraw_rates(0) } else { vec![] };
-        let tallies = tally.parts.into_iter().skip(1).collect();
+        let tallies = counts.into_iter().skip(1).collect();
         Ok(SweptShard { tallies, of_prior, total, largest: self.largest_multiplier() })
     }
 
@@ -636,7 +639,7 @@ impl GibbsChain {
             )
         });
         let is_last = factor + 1 == self.factors.len();
-        let totals_wanted = weighted.is_none() || (is_last && structure.is_product());
+        let totals_wanted = weighted.is_none() || (is_last && structure.is_split_by_rows());
         let (stride, width, level) = (fresh.stride, fresh.width, level());
         let first_block = if factor == 0 { self.first_row / BLOCK as u64 } else { 0 };
         let redraw = |(block, (rows, totals)): (usize, (&mut [f64], &mut [f64]))| {

@@ -11,9 +11,9 @@
 
 use super::cell::{log_sum, scaled_mean};
 use super::collapsed::CollapsedRow;
-use super::cp::{self, anchor};
+use super::cp::{add_rounded, anchor};
 use super::dispersion::Dispersion;
-use super::factor_matrix::FactorMatrix;
+use super::factor_matrix::{FactorMatrix, ROWS};
 use super::model::Model;
 use super::negative_binomial::Masses;
 use super::products::{Excesses, Panels, over_columns, over_rows, tile_of};
@@ -58,6 +58,11 @@ impl PassOutput {
 /// What a whole multiple of is added where sums are to be exact: 2^-64.
 const UNIT: f64 = 1.0 / (1u128 << 64) as f64;
 
+/// Adds numbers, rounded down to whole multiples of [`UNIT`].
+pub fn add_fixed(sums: &mut [i128], numbers: impl Iterator<Item = f64>) {
+    sums.iter_mut().zip(numbers).for_each(|(sum, x)| *sum += (x / UNIT) as i128);
+}
+
 /// What a pass has added up.
 #[derive(Default)]
 pub struct Sums {
@@ -100,8 +105,7 @@ enum CellWeights<'a> {
 }
 
 /// What the entries of a factor are exposed to where each cell has a weight by which its rate is multiplied, padded as it is. Given
-/// a bound on them by component, or nothing, blocks of rows are rounded to 2^-50 of it, and exposures of parts of a table add up
-/// exactly.
+/// a bound on them, or nothing, what blocks of rows add is rounded to 2^-50 of it, and exposures of parts of a table add up exactly.
 ///
 /// # Errors
 /// [`crate::Error::Interrupted`]
@@ -118,6 +122,8 @@ pub fn exposures(
     let mut others = factors.to_vec();
     others[factor].set_ones();
     let (left, right) = structure.sums_for(model.layout(), factor);
+    let (anchors, stride): (Vec<f64>, _) = (bound.iter().map(|&x| anchor(x)).collect(), factors[factor].stride);
+    let by_rows = !anchors.is_empty() && !structure.is_product() && left.is_some();
     let input = PassInput {
         table,
         model,
@@ -127,9 +133,19 @@ pub fn exposures(
         panels: Panels::default(),
         weights: CellWeights::Given(weights),
         wanted: PassOutput { left, right, bound: false, exact: false },
-        anchors: bound.iter().map(|&x| anchor(x)).collect(),
+        // Sums over columns are those of rows of the table, which are of one part, unless rows share them.
+        anchors: if by_rows { vec![] } else { anchors.get(..stride).unwrap_or_default().to_vec() },
     };
     let sums = input.pass(&mut [], threads, progress)?;
+    if by_rows {
+        let (mut found, rows) = (vec![0.0; anchors.len()], factors[0].rows);
+        for first in (0..rows).step_by(ROWS) {
+            let block = first..rows.min(first + ROWS);
+            let own = structure.counts_of_rows(model.layout(), factor, &others, &sums.left, block);
+            add_rounded(&mut found, &own, &anchors);
+        }
+        return Ok(found);
+    }
     Ok(structure.expected_counts(model.layout(), factor, &others, (&sums.left, &sums.right)))
 }
 
@@ -148,9 +164,12 @@ pub fn part_of_exposures(
 ) -> Result<Vec<f64>> {
     let mut bound = vec![];
     // Rows of the first factor are whole in one place.
-    if factor > 0 && model.structure().is_product() {
-        bound = vec![0.0; model.layout().stride()];
-        cp::of_all_cells(factor, sums, &mut bound);
+    if factor > 0 && model.structure().is_split_by_rows() {
+        let FactorMatrix { rows, stride, .. } = factors[factor];
+        bound = vec![0.0; rows * stride];
+        for (row, bound) in bound.chunks_exact_mut(stride).enumerate() {
+            model.structure().of_all_cells(model.layout(), (factor, row), factors, sums, bound);
+        }
         bound.iter_mut().for_each(|x| *x = (*x * largest).min(LARGEST_BOUND));
     }
     exposures(model, table, factors, (factor, &bound), weights, here)
@@ -214,12 +233,11 @@ impl<'a> PassInput<'a> {
                     }
                 }
                 if self.wanted.exact {
-                    let add = |(sum, x): (&mut i128, f64)| *sum += (x / UNIT) as i128;
                     if self.wanted.fixes_left() {
-                        sums.fixed[part.first..].iter_mut().zip(part.left.iter().copied()).for_each(add);
+                        add_fixed(&mut sums.fixed[part.first..], part.left.iter().copied());
                     } else {
                         let products = self.right.padded().iter().zip(&part.right).map(|(entry, sum)| entry * sum);
-                        sums.fixed.iter_mut().zip(products).for_each(add);
+                        add_fixed(&mut sums.fixed, products);
                     }
                     exact_sum::add(&mut sums.exact_bound, part.bound);
                 }

@@ -10,6 +10,7 @@ use super::split::LANES;
 use crate::stream::Xoshiro;
 use std::borrow::Cow;
 use std::fmt::Debug;
+use std::ops::Range;
 
 /// The factors of a model.
 pub type Factors = [FactorMatrix];
@@ -170,11 +171,35 @@ pub trait Structure: Debug + Sync {
     /// of [`Structure::total_rate`]. Of a symmetric matrix nothing is written below the diagonal.
     fn exposure(&self, layout: &Layout, place: Entries, factors: &Factors, sums: &[Vec<f64>], out: &mut [f64]);
 
+    /// What the entries at a place would be exposed to in all cells. Only asked of models that [`Structure::is_split_by_rows`].
+    fn of_all_cells(
+        &self,
+        _layout: &Layout,
+        _place: Entries,
+        _factors: &Factors,
+        _sums: &[Vec<f64>],
+        _out: &mut [f64],
+    ) {
+    }
+
+    /// Adds what they would be exposed to in the cells held out, given what they are in all. What is added is rounded to a unit of
+    /// which all cells have less than 2^51, so that these sums are exact. Only asked of the same models.
+    fn add_held(&self, _layout: &Layout, _place: Entries, _factors: &Factors, _whole: &[f64], _held: &mut [f64]) {}
+
     /// What the entries of a factor would be exposed to in the cells held out of a part of the first mode, given the sums over the
-    /// rows of each factor in all parts: sums over parts are exact. Nothing where none are. Only asked of models that
-    /// [`Structure::is_split_by_rows`].
-    fn held_exposures(&self, _layout: &Layout, _factor: usize, _factors: &Factors, _sums: &[Vec<f64>]) -> Vec<f64> {
-        vec![]
+    /// rows of each factor in all parts: sums over parts are exact. Nothing where none are.
+    fn held_exposures(&self, layout: &Layout, factor: usize, factors: &Factors, sums: &[Vec<f64>]) -> Vec<f64> {
+        if layout.held[0].cells.is_empty() {
+            return vec![];
+        }
+        let FactorMatrix { rows, stride, .. } = factors[factor];
+        let (mut whole, mut held) = (vec![0.0; stride], vec![0.0; rows * stride]);
+        for (row, held) in held.chunks_exact_mut(stride).enumerate() {
+            whole.fill(0.0);
+            self.of_all_cells(layout, (factor, row), factors, sums, &mut whole);
+            self.add_held(layout, (factor, row), factors, &whole, held);
+        }
+        held
     }
 
     /// [`Structure::exposure`] where each cell, row by row, has a weight by which its rate is multiplied, zero where it is not
@@ -235,6 +260,19 @@ pub trait Structure: Debug + Sync {
         _factor: usize,
         _geometric: &Factors,
         _sums: (&[f64], &[f64]),
+    ) -> Vec<f64> {
+        vec![]
+    }
+
+    /// The part that some rows of the first mode have in the expected counts of another factor, given the weighted sums left of the
+    /// product. Nothing where those add up to them already.
+    fn counts_of_rows(
+        &self,
+        _layout: &Layout,
+        _factor: usize,
+        _geometric: &Factors,
+        _left: &[f64],
+        _rows: Range<usize>,
     ) -> Vec<f64> {
         vec![]
     }

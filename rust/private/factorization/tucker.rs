@@ -148,6 +148,11 @@ impl<'a> Modes<'a> {
         out.iter_mut().zip(found.iter().zip(&taken)).for_each(|(out, (all, taken))| *out += (all - taken).max(0.0));
     }
 
+    /// Where the entries of a factor are that is no other mode's.
+    fn place(&self, (factor, row): Entries) -> EntryPlace {
+        self.of(factor).next().map_or(EntryPlace::Core(row), EntryPlace::Mode)
+    }
+
     /// Adds to `out` what the entries at a place would be exposed to in all cells.
     fn of_all_cells(&self, place: EntryPlace, factors: &Factors, sums: &[Vec<f64>], out: &mut [f64]) {
         let of_all = |mode: usize, _: usize| &sums[self.factors[mode]][..];
@@ -213,18 +218,40 @@ impl<'a> Modes<'a> {
         }
     }
 
+    /// The expected counts of the entries of a factor, of some rows of the first mode and of what is right of the product.
+    fn expected_counts(
+        &self,
+        factor: usize,
+        geometric: &Factors,
+        (left, right): (&[f64], &[f64]),
+        first: Range<usize>,
+    ) -> Vec<f64> {
+        let (stride, rows) = (geometric[self.core()].stride, geometric[factor].rows);
+        let start = |row: usize, out: &mut [f64]| out.copy_from_slice(&left[row * stride..][..out.len()]);
+        let mut sums = if right.is_empty() { vec![0.0; rows * geometric[factor].stride] } else { right.to_vec() };
+        let places = self.of(factor).filter(|&mode| mode < self.last()).map(|mode| Some((mode, 0..rows)));
+        for place in places.chain((factor == self.core()).then_some(None)) {
+            let more = self.derivatives(geometric, place, first.clone(), start);
+            sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        }
+        // The sums lack the factor's own entries.
+        sums.iter_mut().zip(geometric[factor].padded()).for_each(|(sum, x)| *sum *= x);
+        sums
+    }
+
     /// The derivatives by the entries of the core, or of some rows of a mode's factor, of the sum over the rows of the table of
-    /// u_r times what `start` writes: the sum of R over its columns, weighted.
+    /// u_r times what `start` writes: the sum of R over its columns, weighted. Of the first mode some rows are summed over.
     fn derivatives(
         &self,
         factors: &Factors,
         within: Option<(usize, Range<usize>)>,
+        first: Range<usize>,
         start: impl FnMut(usize, &mut [f64]),
     ) -> Vec<f64> {
         let core = &factors[self.core()];
         let stride = within.as_ref().map_or(core.stride, |(mode, _)| factors[self.factors[*mode]].stride);
         let number = within.as_ref().map_or(0, |(_, range)| range.len());
-        let mut marginal = Derivatives { start, within, found: vec![0.0; number * stride] };
+        let mut marginal = Derivatives { start, within, first, found: vec![0.0; number * stride] };
         let mut above = vec![0.0; core.rows * core.width];
         self.marginalize(&mut marginal, factors, (0, 0, &core.unpadded()), &mut above);
         if marginal.within.is_some() { marginal.found } else { padded(&above, core.width) }
@@ -311,12 +338,14 @@ impl ModeSum<u64> for SplitCounts<'_> {
 struct Derivatives<S> {
     start: S,
     within: Option<(usize, Range<usize>)>,
+    first: Range<usize>,
     found: Vec<f64>,
 }
 
 impl<S: FnMut(usize, &mut [f64])> ModeSum<f64> for Derivatives<S> {
     fn indices(&self, mode: usize, extent: usize) -> Range<usize> {
-        self.within.as_ref().filter(|(own, _)| *own == mode).map_or(0..extent, |(_, range)| range.clone())
+        let all = if mode == 0 { self.first.clone() } else { 0..extent };
+        self.within.as_ref().filter(|(own, _)| *own == mode).map_or(all, |(_, range)| range.clone())
     }
 
     fn start(&mut self, row: usize, below: &mut [f64]) {
@@ -435,23 +464,14 @@ impl Structure for Tucker {
         }
     }
 
-    fn held_exposures(&self, layout: &Layout, factor: usize, factors: &Factors, sums: &[Vec<f64>]) -> Vec<f64> {
+    fn of_all_cells(&self, layout: &Layout, place: Entries, factors: &Factors, sums: &[Vec<f64>], out: &mut [f64]) {
         let modes = Modes::new(&layout.extents);
-        if layout.held[0].cells.is_empty() {
-            return vec![];
-        }
-        let (rows, stride) = (factors[factor].rows, factors[factor].stride);
-        let mut held = vec![0.0; rows * stride];
-        for (index, held) in held.chunks_exact_mut(stride).enumerate() {
-            let place = match modes.of(factor).next() {
-                Some(mode) => EntryPlace::Mode(mode),
-                None => EntryPlace::Core(index),
-            };
-            let mut whole = vec![0.0; stride];
-            modes.of_all_cells(place, factors, sums, &mut whole);
-            modes.add_held(layout, (place, index), factors, &whole, held);
-        }
-        held
+        modes.of_all_cells(modes.place(place), factors, sums, out);
+    }
+
+    fn add_held(&self, layout: &Layout, place: Entries, factors: &Factors, whole: &[f64], held: &mut [f64]) {
+        let modes = Modes::new(&layout.extents);
+        modes.add_held(layout, (modes.place(place), place.1), factors, whole, held);
     }
 
     fn weighted_exposure(
@@ -470,7 +490,7 @@ impl Structure for Tucker {
             }
         };
         if factor == modes.core() {
-            let all = modes.derivatives(factors, None, sum_of_columns);
+            let all = modes.derivatives(factors, None, 0..modes.extents[0], sum_of_columns);
             out.copy_from_slice(&all[row * stride..(row + 1) * stride]);
             return;
         }
@@ -484,7 +504,8 @@ impl Structure for Tucker {
                     out.iter_mut().zip(&left).for_each(|(out, x)| *out += weight * x);
                 }
             } else {
-                let more = modes.derivatives(factors, Some((mode, row..row + 1)), sum_of_columns);
+                let within = Some((mode, row..row + 1));
+                let more = modes.derivatives(factors, within, 0..modes.extents[0], sum_of_columns);
                 out.iter_mut().zip(more).for_each(|(out, more)| *out += more);
             }
         }
@@ -525,24 +546,22 @@ impl Structure for Tucker {
         ((first != Some(modes.last())).then_some(0), last)
     }
 
-    fn expected_counts(
+    fn expected_counts(&self, layout: &Layout, factor: usize, geometric: &Factors, sums: (&[f64], &[f64])) -> Vec<f64> {
+        let modes = Modes::new(&layout.extents);
+        modes.expected_counts(factor, geometric, sums, 0..modes.extents[0])
+    }
+
+    fn counts_of_rows(
         &self,
         layout: &Layout,
         factor: usize,
         geometric: &Factors,
-        (left, right): (&[f64], &[f64]),
+        left: &[f64],
+        rows: Range<usize>,
     ) -> Vec<f64> {
-        let modes = Modes::new(&layout.extents);
-        let (stride, rows) = (geometric[modes.core()].stride, geometric[factor].rows);
-        let start = |row: usize, out: &mut [f64]| out.copy_from_slice(&left[row * stride..][..out.len()]);
-        let mut sums = if right.is_empty() { vec![0.0; rows * geometric[factor].stride] } else { right.to_vec() };
-        let places = modes.of(factor).filter(|&mode| mode < modes.last()).map(|mode| Some((mode, 0..rows)));
-        for place in places.chain((factor == modes.core()).then_some(None)) {
-            let more = modes.derivatives(geometric, place, start);
-            sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        if left.is_empty() {
+            return vec![];
         }
-        // The sums lack the factor's own entries.
-        sums.iter_mut().zip(geometric[factor].padded()).for_each(|(sum, x)| *sum *= x);
-        sums
+        Modes::new(&layout.extents).expected_counts(factor, geometric, (left, &[]), rows)
     }
 }
