@@ -70,6 +70,7 @@ def state_of(thing):
 SHOWN_HERE = {
     "datasets.Enron": lambda: datasets.Enron(np.ones((1, 3)), np.ones(2)),
     "entropy.Enclosure": lambda: entropy.entropy_bounds("square", digits=3).growth_constant,
+    "factorization.MPIShards": None,  # a context of the program, shown by tests of several ranks
     "factorization.Misfit": lambda: factorization.Misfit(90.0, 80.0, 1.5, 0.4, (), (0.0, 0.1), 1.0, 0.2, None),
     "ldp.priors.LKJ": ldp.priors.LKJ,
     "ldp.priors.Beta": ldp.priors.Beta,

@@ -293,7 +293,7 @@ def test_tied_axes_are_refused():
 
 
 def test_what_is_no_client_is_refused():
-    with pytest.raises(TypeError, match=r"`client` must be a distributed.Client or a number of shards, got str"):
+    with pytest.raises(TypeError, match=r"`client` must be a distributed.Client, MPIShards or a number .*, got str"):
         PoissonFactorization(2).fit(np.ones((3, 3), dtype=int), client="tcp://somewhere")
     from concurrent.futures import ThreadPoolExecutor
 

@@ -9,6 +9,7 @@ sums of floating point without rounding (`exact`). A shard that is lost with its
 import pickle
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, Self, TypeAlias
@@ -73,6 +74,14 @@ class Backend(Protocol):
         """Take all shards back to what was remembered last, lost ones made anew; return what the caller gave then."""
 
 
+class Host(ABC):
+    """Something else than a client of Dask or a number where shards can be."""
+
+    @abstractmethod
+    def backend(self, threads: int | None) -> Backend:
+        """Return it as the backend of one problem."""
+
+
 def _is_dask(client: object) -> bool:
     module = sys.modules.get("distributed")
     return module is not None and isinstance(client, module.Client)
@@ -84,14 +93,17 @@ def current(client: Any) -> AbstractContextManager[Any]:
 
 
 def backend(client: Any, threads: int | None) -> Backend:
-    """Return where a `client` has shards: a client of Dask, or a number of shards in this process."""
+    """Return where a `client` has shards: a client of Dask, ranks of MPI, or a number of shards in this process."""
     if _is_dask(client):
         if client.asynchronous:
             raise ValueError("`client` must not be asynchronous")
         return DaskActors(client, threads)
     if isinstance(client, (int, np.integer)) and not isinstance(client, bool):
         return Local(_check.whole(client, "client", minimum=1), threads)
-    raise TypeError(f"`client` must be a distributed.Client or a number of shards, got {type(client).__name__}")
+    if isinstance(client, Host):
+        return client.backend(threads)
+    where = "a distributed.Client, MPIShards or a number of shards"
+    raise TypeError(f"`client` must be {where}, got {type(client).__name__}")
 
 
 def total(parts: Iterable[Array]) -> Array:

@@ -15,12 +15,14 @@ if typing.TYPE_CHECKING:
     from quincunx.factorization._dynamics import Forecast, PoissonDynamics
     from quincunx.factorization._matrix import PoissonFactorization
     from quincunx.factorization._misfit import Misfit, PredictiveCheck
+    from quincunx.factorization._mpi import MPIShards
     from quincunx.factorization._tensor import PoissonTensorFactorization
 
 __all__ = [
     "CentralPoissonFactorization",
     "CrossValidation",
     "Forecast",
+    "MPIShards",
     "Misfit",
     "PoissonBlockmodel",
     "PoissonDynamics",
@@ -34,6 +36,7 @@ _HOMES = {
     "CentralPoissonFactorization": "_central",
     "CrossValidation": "_cross_validation",
     "Forecast": "_dynamics",
+    "MPIShards": "_mpi",
     "Misfit": "_misfit",
     "PoissonBlockmodel": "_blockmodel",
     "PoissonDynamics": "_dynamics",

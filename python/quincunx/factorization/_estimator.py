@@ -17,7 +17,7 @@ from quincunx import _check, _core, _tables
 from quincunx._docs import assembled
 from quincunx._inference import Arrays, Callback, Run, Schedule, parameters
 from quincunx._inference._checkpoint import Checkpoint
-from quincunx._inference._shards import current
+from quincunx._inference._shards import Host, current
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._sklearn import Deferred, validation
@@ -150,7 +150,7 @@ class FitOptions(TypedDict, total=False):
     alpha: Given
     mask: Given
     executor: Executor | None
-    client: Client | int | None
+    client: Client | Host | int | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_interval: float
     draws_dir: str | os.PathLike[str] | None
@@ -259,7 +259,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         alpha: Given = None,
         mask: Given = None,
         executor: Executor | None = None,
-        client: Client | int | None = None,
+        client: Client | Host | int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_interval: float = 60.0,
         draws_dir: str | os.PathLike[str] | None = None,
@@ -286,11 +286,11 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         executor : concurrent.futures.Executor, optional
             Where each chain is one task: a thread or process pool, loky, Dask's ``Client.get_executor()``, MPI. The
             draws do not depend on it. Progress then counts chains, and there can be no callback.
-        client : distributed.Client or int, optional
-            Where the rows of a matrix or tensor are, in one part for each worker of Dask, or in so many parts in this
-            process, one after the other. Every chain lives in all of them. The draws do not depend on it, bit for bit;
-            an ascent is the same for any number of parts, and differs by rounding from one without them. There can be
-            no callback, and no executor beside it. Each axis must have a factor of its own.
+        client : distributed.Client, MPIShards or int, optional
+            Where the rows of a matrix or tensor are, in one part for each worker of Dask or rank of MPI, or in so many
+            parts in this process, one after the other. Every chain lives in all of them. The draws do not depend on it,
+            bit for bit; an ascent is the same for any number of parts, and differs by rounding from one without them.
+            There can be no callback, and no executor beside it. Each axis must have a factor of its own.
         checkpoint : path, optional
             Where the fit keeps its chains. Called again with the same path, data and parameters after a stop, even by
             ``kill -9``, it goes on from there and gives the same draws, bit for bit; with ``random_state=None``, those
@@ -358,7 +358,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         alpha: Given,
         mask: Given,
         executor: Executor | None,
-        client: Client | int | None,
+        client: Client | Host | int | None,
         keep: tuple[object, float] | None,
         draws_dir: str | os.PathLike[str] | None,
     ) -> tuple[bool, BaseException | None]:
@@ -410,7 +410,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         problem: Problem,
         executor: Executor | None,
         keep: tuple[object, float] | None = None,
-        client: Client | int | None = None,
+        client: Client | Host | int | None = None,
         draws_dir: str | None = None,
     ) -> tuple[bool, BaseException | None]:
         runs = self._runs(problem)
