@@ -217,3 +217,53 @@ def test_a_rate_far_above_the_count_keeps_every_digit_of_the_mass(k, small):
         exact = -mp.mpf(large) + abs(k) * mp.log(small if k < 0 else large) - mp.loggamma(abs(k) + 1)
     assert abs(Skellam(large, small).logpmf(k) - exact) <= 2e-15 * abs(exact)
     assert abs(Skellam([small] * 2, large).logpmf(-k)[1] - exact) <= 2e-15 * abs(exact)
+
+
+#: Powers of ten that parameters and values are drawn between: tiny, moderate, large.
+POWERS = [(-320, 15), (-3, 6), (5, 15)]
+
+
+def drawn(rng):
+    """A law with parameters of any size, and the logarithm of its mass by multiple precision."""
+    size = lambda *powers: float(10 ** rng.uniform(*(powers or POWERS[rng.integers(3)])))  # noqa: E731
+    kind = rng.integers(4)
+    if kind == 0:
+        plus, minus = size(), size()
+        return Skellam(plus, minus), lambda k: oracle.log_skellam_mass(k, plus, minus)
+    if kind == 1:
+        order, argument = int(size(-1, [3, 15][rng.integers(2)])), size()
+        return Bessel(order, argument), lambda k: oracle.log_bessel_mass(k, order, argument)
+    if kind == 2:
+        alpha = [rng.random(), 1 - size(-15, 0), size(-300, 0)][rng.integers(3)]
+        return TwoSidedGeometric(
+            alpha
+        ), lambda k: mp.log((1 - mp.mpf(alpha)) / (1 + mp.mpf(alpha))) + abs(k) * mp.log(alpha)
+    released, rate = int(size(-1, 4)) * int(rng.choice([-1, 1])), size(*[(-3, 4.3), (-300, 0)][rng.integers(2)])
+    alpha = [rng.random(), 1 - size(-6, 0), size(-100, 0)][rng.integers(3)]
+
+    def of_cell(k):
+        with mp.workdps(450):  # the total is a difference of terms as far apart as alpha is from one
+            weight = oracle.log_two_piece_weight(k, released, rate, alpha)
+            return weight - oracle.log_two_piece_total(released, rate, alpha)
+
+    return TwoPiecePoisson(released, rate, alpha), of_cell
+
+
+@pytest.mark.parametrize("number", [200, pytest.param(40_000, marks=pytest.mark.slow)], ids=["quick", "whole"])
+def test_masses_are_as_accurate_as_they_say_whatever_the_parameters(number):
+    """Log-masses to 5e-15, relative, and absolute below one; masses to what that makes of them."""
+    rng = np.random.default_rng(8)
+    seen = 0
+    while seen < number:
+        law, log_mass = drawn(rng)
+        mode, deviation = float(law.mode()), float(law.standard_deviation())
+        far = [0, 1, rng.uniform(0, 20) * deviation, 10 ** rng.uniform(0, 15)][rng.integers(4)]
+        k = int(mode + rng.choice([-1, 1]) * far)
+        if abs(k) > 2**53 or (k < 0 and isinstance(law, (Bessel, TwoPiecePoisson))):
+            continue
+        exact, seen = log_mass(k), seen + 1
+        if exact > -1e-30:  # beyond the digits of the oracle
+            continue
+        size = max(1, -exact)
+        assert abs(law.logpmf(k) - exact) < 5e-15 * size, (law, k)
+        assert exact < -700 or abs(law.pmf(k) / mp.exp(exact) - 1) < 5e-15 * size, (law, k)
