@@ -27,6 +27,7 @@ SKELLAM = [
     *[(0.3, 0.1), (9.9, 10.1), (30.0, 2.0), (1e3, 1e3), (5.0, 0.0), (0.0, 12.0), (1e6, 3.0)],
     # Around the rates from which whole parts come from a table, from two, and from none.
     *[(3.99, 0.0), (4.0, 4.5), (63.99, 64.0), (64.5, 127.99), (700.3, 0.0), (1023.99, 1024.0)],
+    *[(1100.0, 0.0), (3e4, 1500.0), (1e9, 0.0)],
 ]
 GEOMETRIC = [5.0, 1.0, 0.1, 1e-3, 1e-7]
 # A thinned Poisson count; sequential search; a proposal of the lower piece, of the upper piece; the joint.
@@ -74,7 +75,7 @@ def test_draws_of_a_mixed_array_fit_law_by_law():
 
 @pytest.mark.statistical
 def test_draws_of_a_mixed_skellam_array_fit_law_by_law():
-    """Searches side by side, tables, rejection among them, on one side and on both. False alarm 1e-6 for each of 13."""
+    """Searches side by side, tables, rejection among them, on one side and on both. False alarm 1e-6 for each of 16."""
     plus, minus = (np.array(column) for column in zip(*SKELLAM, strict=True))
     draws = Skellam(plus, minus).sample(30_000, rng=4)
     for column, rates in enumerate(SKELLAM):

@@ -22,6 +22,8 @@ const FURTHER: u64 = 0x0066_7572_7468_6572;
 /// The sides of second words follow those of first words, and those of third words follow them.
 const SECOND: u64 = 2;
 const THIRD: u64 = 4;
+const FOURTH: u64 = 6;
+const FIFTH: u64 = 8;
 /// Elements whose words are made at a time; a divisor of the block.
 const BATCH: usize = alias::MOST_DRAWS;
 /// Elements between two looks at the stop flag where one element may take a fraction of a millisecond.
@@ -426,33 +428,98 @@ fn poisson_cells(
     out: &mut [i64],
     mut take: impl FnMut(&mut i64, i64),
 ) -> Result<()> {
-    let mut words = [0, SECOND, THIRD].map(|purpose| LateWords::new(key, (start / BLOCK) as u64, purpose + side));
+    let words = |purpose| LateWords::new(key, (start / BLOCK) as u64, purpose + side);
+    let [mut first, mut second, mut third] = [0, SECOND, THIRD].map(words);
+    let mut late = None;
     let (mut rate, mut whole, mut rest, mut counts) = ([0.0; BATCH], [0.0; BATCH], [0.0; BATCH], [0; BATCH]);
     for (batch, slots) in out.chunks_mut(BATCH).enumerate() {
         let (start, len) = (start + batch * BATCH, slots.len());
         let (rate, whole, rest, counts) = (&mut rate[..len], &mut whole[..len], &mut rest[..len], &mut counts[..len]);
         repeat(rates, start, rate);
         check_rates(name, rate)?;
-        let greatest = poisson::split_many(level, rate, whole, rest);
-        let [first, second, third] = &mut words;
+        let [greatest, greatest_whole] = poisson::split_many(level, rate, whole, rest);
         let first = first.of(level, batch, len);
         poisson::invert_many(level, rest, first, counts);
         if greatest >= poisson::TABLED {
             let second = second.of(level, batch, len);
-            let third = (greatest >= whole_rates::STEP as f64).then(|| third.of(level, batch, len));
-            WHOLE_RATES.add(whole, second, third, counts);
+            if greatest_whole > 0.0 {
+                let third = (greatest_whole >= whole_rates::STEP as f64).then(|| third.of(level, batch, len));
+                WHOLE_RATES.add(whole, second, third, counts);
+            }
             if greatest >= poisson::END {
                 poisson::propose_many(level, rate, [first, second], counts);
-                for (i, count) in counts.iter_mut().enumerate().filter(|(_, count)| **count < 0) {
-                    let further = Stream::new(key, FURTHER, side, (start + i) as u64);
-                    let mut words = PairRng { words: [first[i], second[i]], used: 0, further };
-                    *count = poisson::transformed_rejection(rate[i], &mut words);
+                let further = |i: usize| Stream::new(key, FURTHER, side, (start + i) as u64);
+                let (late, fourth, fifth) = late.get_or_insert_with(|| (Late::default(), words(FOURTH), words(FIFTH)));
+                late.find(counts);
+                late.settle(level, rate, [first, second], counts, further);
+                if late.number > 0 {
+                    let next = [fourth.of(level, batch, len), fifth.of(level, batch, len)];
+                    late.settle(level, rate, next, counts, further);
+                }
+                for i in late.cells[..late.number].iter().copied().map(usize::from) {
+                    counts[i] = poisson::transformed_rejection(rate[i], &mut further(i));
                 }
             }
         }
         slots.iter_mut().zip(counts).for_each(|(slot, count)| take(slot, *count));
     }
     Ok(())
+}
+
+/// The cells of a batch whose count is open, to be judged side by side.
+struct Late {
+    cells: [u16; BATCH],
+    number: usize,
+    rates: [f64; BATCH],
+    words: [[u64; BATCH]; 2],
+    counts: [i64; BATCH],
+}
+
+impl Default for Late {
+    fn default() -> Self {
+        Self { cells: [0; BATCH], number: 0, rates: [0.0; BATCH], words: [[0; BATCH]; 2], counts: [0; BATCH] }
+    }
+}
+
+impl Late {
+    /// Finds them.
+    fn find(&mut self, counts: &[i64]) {
+        self.number = 0;
+        for (cell, &count) in (0..).zip(counts) {
+            self.cells[self.number] = cell;
+            self.number += usize::from(count == poisson::OPEN);
+        }
+    }
+
+    /// Takes a step of each, and all steps of those few that are not judged here; what stays open is left.
+    fn settle(
+        &mut self,
+        level: Level,
+        rates: &[f64],
+        words: [&[u64]; 2],
+        counts: &mut [i64],
+        further: impl Fn(usize) -> Stream,
+    ) {
+        let number = std::mem::take(&mut self.number);
+        for (place, &cell) in self.cells[..number].iter().enumerate() {
+            let cell = usize::from(cell);
+            self.rates[place] = rates[cell];
+            (self.words[0][place], self.words[1][place]) = (words[0][cell], words[1][cell]);
+        }
+        let late = self.words.each_ref().map(|words| &words[..number]);
+        poisson::judge_many(level, &self.rates[..number], late, &mut self.counts[..number]);
+        for place in 0..number {
+            let (cell, mut found) = (self.cells[place], self.counts[place]);
+            let i = usize::from(cell);
+            if found == poisson::LEFT {
+                let mut words = PairRng { words: words.map(|words| words[i]), used: 0, further: further(i) };
+                found = poisson::transformed_rejection(rates[i], &mut words);
+            }
+            counts[i] = found;
+            self.cells[self.number] = cell;
+            self.number += usize::from(found == poisson::OPEN);
+        }
+    }
 }
 
 /// The words of a block, batch by batch, where not every batch has a use for them.

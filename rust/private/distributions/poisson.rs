@@ -9,7 +9,7 @@
 use crate::distributions::sums::{Shape, log_above, outward, upper_sum};
 use crate::distributions::{RandomSource, Tail, open_uniform_of, reciprocals, uniform_of};
 use crate::numeric::dispatch::{Level, at_level};
-use crate::numeric::elementary::exp_normal;
+use crate::numeric::elementary::{exp_normal, ln_normal};
 use crate::numeric::special::{FACTORIALS, LOG_FACTORIALS, log_poisson};
 
 /// A Poisson law with rate > 0.
@@ -187,39 +187,35 @@ pub const END: f64 = 1024.0;
 pub(super) const TABLED: f64 = 4.0;
 
 /// Splits each rate into a whole number, which is zero below [`TABLED`] and from [`END`] on, and the rest, which is zero from [`END`]
-/// on. Says the greatest rate.
-pub(super) fn split_many(level: Level, rates: &[f64], whole: &mut [f64], rest: &mut [f64]) -> f64 {
+/// on. Says the greatest rate, and the greatest whole number.
+pub(super) fn split_many(level: Level, rates: &[f64], whole: &mut [f64], rest: &mut [f64]) -> [f64; 2] {
     at_level!(level, {
-        let mut greatest = 0.0;
+        let mut greatest = [0.0; 2];
         for ((&rate, whole), rest) in rates.iter().zip(whole.iter_mut()).zip(rest.iter_mut()) {
-            greatest = if rate > greatest { rate } else { greatest };
             let below = if rate < END { rate } else { 0.0 };
             *whole = if below >= TABLED { below.floor() } else { 0.0 };
             *rest = below - *whole;
+            for (greatest, x) in greatest.iter_mut().zip([rate, *whole]) {
+                *greatest = if x > *greatest { x } else { *greatest };
+            }
         }
         greatest
     })
 }
 
 /// Constants of the transformed rejection, by the paper's names: proposals (2 a / (1/2 - |u|) + b) u + rate + 0.43, and v at most
-/// `squeeze` is accepted at once where |u| <= 0.43.
+/// 0.9277 - 3.6224 / (b - 2) is accepted at once where |u| <= 0.43.
 struct Ptrs {
     b: f64,
     a: f64,
     inverse_alpha: f64,
-    squeeze: f64,
 }
 
 impl Ptrs {
     #[inline(always)]
     fn new(rate: f64) -> Self {
         let b = 0.931 + 2.53 * rate.sqrt();
-        Self {
-            b,
-            a: -0.059 + 0.024_83 * b,
-            inverse_alpha: 1.1239 + 1.1328 / (b - 3.4),
-            squeeze: 0.9277 - 3.6224 / (b - 2.0),
-        }
+        Self { b, a: -0.059 + 0.024_83 * b, inverse_alpha: 1.1239 + 1.1328 / (b - 3.4) }
     }
 
     /// The proposal of two uniform numbers: how far from an edge the first one is, the count, and whether the squeeze keeps it.
@@ -227,11 +223,15 @@ impl Ptrs {
     fn propose(&self, rate: f64, u: f64, v: f64) -> (f64, f64, bool) {
         let edge = 0.5 - u.abs();
         let k = ((2.0 * self.a / edge + self.b) * u + rate + 0.43).floor();
-        (edge, k, (edge >= 0.07) & (v <= self.squeeze))
+        (edge, k, (edge >= 0.07) & ((0.9277 - v) * (self.b - 2.0) >= 3.6224))
     }
 }
 
-/// The first step of [`transformed_rejection`] for many cells, two words each: the count where the squeeze keeps it, else -1.
+/// A proposal that was not kept, or not yet; and one that is left to [`transformed_rejection`].
+pub(super) const OPEN: i64 = -1;
+pub(super) const LEFT: i64 = -2;
+
+/// The first step of [`transformed_rejection`] for many cells, two words each: the count where the squeeze keeps it, else [`OPEN`].
 /// Where the rate is below [`END`] the count stays as it is.
 pub(super) fn propose_many(level: Level, rates: &[f64], words: [&[u64]; 2], counts: &mut [i64]) {
     at_level!(level, propose_all(rates, words, counts));
@@ -242,10 +242,41 @@ fn propose_all(rates: &[f64], [first, second]: [&[u64]; 2], counts: &mut [i64]) 
     let cells = counts.iter_mut().zip(rates).zip(first).zip(second);
     for (((count, &rate), &first), &second) in cells {
         let (_, k, kept) = Ptrs::new(rate).propose(rate, uniform_of(first) - 0.5, open_uniform_of(second));
-        let found = if kept { k } else { -1.0 };
-        *count = if rate >= END { found as i64 } else { *count };
+        let found = if kept { k as i64 } else { OPEN };
+        *count = if rate >= END { found } else { *count };
     }
 }
+
+/// The whole of a step for many cells of rates from [`END`] on, two words each: the count, [`OPEN`] where it is not kept, [`LEFT`]
+/// where it is too far from the rate for the series here.
+pub(super) fn judge_many(level: Level, rates: &[f64], words: [&[u64]; 2], counts: &mut [i64]) {
+    at_level!(level, judge_all(rates, words, counts));
+}
+
+#[inline(always)]
+fn judge_all(rates: &[f64], [first, second]: [&[u64]; 2], counts: &mut [i64]) {
+    let cells = counts.iter_mut().zip(rates).zip(first).zip(second);
+    for (((count, &rate), &first), &second) in cells {
+        let (constants, v) = (Ptrs::new(rate), open_uniform_of(second));
+        let (edge, k, kept) = constants.propose(rate, uniform_of(first) - 0.5, v);
+        // -ln p(k) is the deviance k ln(k / rate) + rate - k, a series in s = ((k - rate) / (k + rate))^2, and Stirling's terms.
+        let ratio = (k - rate) / (k + rate);
+        let s = ratio * ratio;
+        let mut series = 0.0;
+        for odd in (3..=19).rev().step_by(2) {
+            series = series * s + 1.0 / f64::from(odd);
+        }
+        let deviance = (k - rate) * ratio + 2.0 * k * ratio * s * series;
+        let stirling = (1.0 - 1.0 / (30.0 * k * k)) / (12.0 * k);
+        let w = v * constants.inverse_alpha / (constants.a / (edge * edge) + constants.b);
+        let excess = 0.5 * ln_normal(2.0 * std::f64::consts::PI * k * w * w) + deviance + stirling;
+        let found = if kept | (excess <= 0.0) { k as i64 } else { OPEN };
+        *count = if s > SERIES { LEFT } else { found };
+    }
+}
+
+/// Up to here the series of [`judge_all`] is right to 1e-13 of counts from [`END`] / 2 on: its first term left out is s^9 / 21.
+const SERIES: f64 = 0.02;
 
 #[inline(never)]
 pub(super) fn transformed_rejection(rate: f64, rng: &mut impl RandomSource) -> i64 {
@@ -317,21 +348,42 @@ mod tests {
         let rates: Vec<f64> = (0..4003).map(|i| 5.0 * (f64::from(i) / 100.0).exp().min(1e15)).collect();
         let mut stream = crate::stream::Stream::new([5, 1], 1, 0, 0);
         let words: [Vec<u64>; 2] = std::array::from_fn(|_| rates.iter().map(|_| stream.word()).collect());
-        let mut kept = 0;
+        // What a draw makes of a pair of words: its count, or nothing where it asks for more.
+        let alone = |i: usize| {
+            let mut pair = [words[0][i], words[1][i], 1 << 63, 1].into_iter();
+            let count = transformed_rejection(rates[i], &mut Listed(&mut pair));
+            (pair.len() == 2).then_some(count)
+        };
+        let (mut kept, mut judged) = (0, [0; 3]);
         for level in [Level::Baseline, Level::Avx2, Level::Avx512] {
-            let mut counts = vec![7; rates.len()];
+            let (mut counts, mut verdicts) = (vec![7; rates.len()], vec![0; rates.len()]);
             propose_many(level, &rates, [&words[0], &words[1]], &mut counts);
-            for (i, &count) in counts.iter().enumerate() {
+            judge_many(level, &rates, [&words[0], &words[1]], &mut verdicts);
+            for (i, (&count, &verdict)) in counts.iter().zip(&verdicts).enumerate() {
                 if rates[i] < END {
                     assert_eq!(count, 7);
-                } else if count >= 0 {
-                    let mut pair = [words[0][i], words[1][i]].into_iter();
-                    assert_eq!(count, transformed_rejection(rates[i], &mut Listed(&mut pair)));
-                    assert_eq!(pair.next(), None);
+                    continue;
+                }
+                if count >= 0 {
+                    assert_eq!(Some(count), alone(i));
                     kept += 1;
+                }
+                match verdict {
+                    LEFT => judged[2] += 1,
+                    OPEN => {
+                        assert_eq!(alone(i), None);
+                        judged[1] += 1;
+                    }
+                    count => {
+                        assert_eq!(Some(count), alone(i));
+                        judged[0] += 1;
+                    }
                 }
             }
         }
-        assert!(kept > 3 * 2500, "{kept}");
+        assert!(
+            kept > 3 * 2500 && judged[0] > 3 * 3000 && judged[1] > 3 * 100 && judged[2] < 3 * 30,
+            "{kept} {judged:?}"
+        );
     }
 }
