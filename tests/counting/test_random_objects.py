@@ -6,6 +6,7 @@ Chi-square tests on all objects at a false-alarm rate of 1e-6 each and a fixed s
 import contextlib
 import itertools
 import math
+import time
 import tracemalloc
 from collections import Counter
 from fractions import Fraction
@@ -157,6 +158,14 @@ def test_sizes_and_largest_sets_are_those_of_the_polynomial(graph):
 def test_sizes_have_one_activity_for_all(activity):
     with pytest.raises(TypeError, match="`activity` must be"):
         size_distribution(path(3), activity)
+
+
+def test_the_sizes_of_a_lattice_are_found_by_its_own_engine():
+    lattice, start = lattices.square(17, 17), time.process_time()
+    coefficients = independence_polynomial(lattice, threads=1)
+    alone, start = time.process_time() - start, time.process_time()
+    assert size_distribution(lattice)[:2] == [Fraction(c, sum(coefficients)) for c in coefficients[:2]]
+    assert time.process_time() - start < 5 * alone + 0.3  # a plain graph takes twenty times as long
 
 
 @pytest.mark.parametrize("weight", [1, 10**60, None], ids=["sets", "long weights", "largest sets"])

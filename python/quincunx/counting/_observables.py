@@ -125,11 +125,10 @@ def size_distribution(graph: "GraphLike", activity: Number = 1) -> list[Fraction
     >>> size_distribution(path(3))
     [Fraction(1, 5), Fraction(3, 5), Fraction(1, 5)]
     """
-    found = as_listed(graph)
     z = _check.rational(activity, "activity")
     if z < 0:
         raise ValueError(f"`activity` must be at least 0, got {z}")
-    weights = [count * z**size for size, count in enumerate(independence_polynomial(found))]
+    weights = [count * z**size for size, count in enumerate(independence_polynomial(graph))]
     total = sum(weights, Fraction(0))
     return [weight / total for weight in weights]
 
