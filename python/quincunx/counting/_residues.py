@@ -127,7 +127,7 @@ def combine_residues(residues: Iterable[tuple[int, int]], bound: int | None = No
                 raise ValueError(f"`residues` must have moduli with a product above `bound`, got {len(pairs)} moduli")
             product *= pairs[needed][0]
             needed += 1
-    value = _core.combine_residues(pairs[:needed])
+    value, _ = map(_core.combine_residues, (pairs[:needed], pairs))  # of all: those to spare must be coprime, too
     for modulus, expected in pairs[needed:]:
         if value % modulus != expected % modulus:
             found = value % modulus
