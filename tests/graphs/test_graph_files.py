@@ -101,6 +101,15 @@ def test_graphs_of_geng_are_counted():
     assert [g.num_edges for g in found] == [0, 1, 2, 3, 2, 3, 3, 4, 4, 5, 6]
 
 
+def test_loops_at_the_only_vertex_are_those_that_nauty_writes():
+    """A loop takes 1 + ceil(log2(n)) bits, so one where there is one vertex; ones fill the last letter."""
+    for loops, line in ((1, ":@^"), (2, ":@N"), (6, ":@?"), (7, ":@?^")):
+        graph = Graph(1, [(0, 0)] * loops)
+        assert graph.to_graph6() == line
+        assert read_graph6([line]) == [graph]
+    assert read_graph6([":@", "@", ":@~"]) == [Graph(1, [])] * 3
+
+
 def test_what_is_not_graph6_is_refused_with_its_place(tmp_path):
     # A directed graph of 18 vertices, a graph as a difference, and letters beyond the 64: not empty graphs.
     for wrong in ("D", "\x01", "Dhcxx", "&Q" + "?" * 54, ";Bw", "::", ":A\x7f"):

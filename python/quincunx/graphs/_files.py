@@ -135,6 +135,10 @@ def read_graph6(file: str | os.PathLike[str] | Iterable[str]) -> list[Graph]:
                     raise ValueError("each letter must be one of '?' to '~'")
                 n = networkx.readwrite.graph6.data_to_n(codes)[0]
                 _check.room(500 * n, f"{name}, line {number}: a graph of {n} vertices")
+                if text[0] == ":" and n == 1:  # each 0 is a loop: the one vertex takes no bits, for networkx one
+                    loops = "".join(f"{code:06b}" for code in codes[1:]).partition("1")[0]
+                    found.append(Graph(1, [(0, 0)] * len(loops)))
+                    continue
                 graph = read(text.encode("ascii"))
             except (ValueError, IndexError, networkx.NetworkXException) as error:
                 raise ValueError(f"{name}, line {number}: not in graph6 or sparse6 ({error})") from None
