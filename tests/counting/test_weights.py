@@ -185,3 +185,9 @@ def test_a_name_that_no_edge_has_is_refused():
     with pytest.raises(ValueError, match="`weight` must be an attribute of an edge, got 'wieght'"):
         count_spanning_trees(networkx.cycle_graph(3), weight="wieght")
     assert count_spanning_trees(networkx.empty_graph(1), weight="weight") == 1
+
+
+def test_no_perfect_matching_is_a_fraction_too_where_weights_have_a_denominator():
+    for graph in (Graph(3, [(0, 1), (1, 2)]), Graph(4, [(0, 1), (0, 2), (0, 3)])):
+        found = count_perfect_matchings(graph, weight=[Fraction(1, 2)] * graph.num_edges)
+        assert (found, type(found)) == (0, Fraction)

@@ -112,7 +112,7 @@ def count_perfect_matchings(
     job = Job(**options)
     graph, unit, _ = laid(graph, weight)
     count = _perfect_matchings(graph, method, order, job)
-    return count if unit == 1 or not count else count * unit ** (as_listed(graph).num_vertices // 2)
+    return count if unit == 1 else count * unit ** (as_listed(graph).num_vertices // 2)
 
 
 def _perfect_matchings(graph: "GraphLike", method: Method, order: Order, job: Job) -> int:
