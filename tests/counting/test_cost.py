@@ -47,6 +47,12 @@ def test_the_primes_of_the_forecast_suffice_with_one_to_spare(kind, boundary):
         assert cost.primes <= 2 + max(4, 1.2 * count.bit_length() / 54)
 
 
+@pytest.mark.parametrize("graph", [(0, []), (1, [(0, 0)]), (2, [(0, 0), (1, 1)])], ids=str)
+def test_a_polynomial_that_is_one_is_forecast(graph):
+    assert independence_polynomial(graph) == [1]
+    assert estimate_cost(graph, "independence-polynomial").seconds < 1
+
+
 def test_lanes_and_bytes_follow_the_limit_and_the_result_does_not():
     lattice = lattices.square(16, 17)
     count = count_independent_sets(lattice)

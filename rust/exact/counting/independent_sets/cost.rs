@@ -59,7 +59,7 @@ pub fn estimate_cost(
     let (sets, primes) = (plan.quantity(), plan.primes());
     let (engine, states, tried) = match sets.method() {
         IndependentSetMethod::Engine(engine) => {
-            (engine.name(), engine.len(), primes.len().min(8_usize.div_ceil(sets.values())))
+            (engine.name(), engine.len(), primes.len().min(8_usize.div_ceil(sets.values().max(1))))
         }
         IndependentSetMethod::Reflection(reflection) => ("square reflection", reflection.len(), 1),
         IndependentSetMethod::Integers(tree) => (INTEGERS, tree.states(), 0),
