@@ -368,6 +368,23 @@ def test_the_checkpoint_of_another_job_is_refused_and_kept(tmp_path):
         assert state.read_bytes() == whole
 
 
+def test_a_memory_limit_that_has_another_method_chosen_is_named(tmp_path):
+    lattice, state, little, more = lattices.square(20, 21), tmp_path / "state", 8 * 17711, 10**6
+    assert estimate_cost(lattice, memory_limit=little).engine != estimate_cost(lattice, memory_limit=more).engine
+    count = count_independent_sets(lattice)
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    how = {"checkpoint": state, "checkpoint_interval": 0, "threads": 1}
+    for first, second in ((little, more), (more, little)):
+        with pytest.raises(KeyboardInterrupt):
+            count_independent_sets(lattice, memory_limit=first, progress=stop, **how)
+        with pytest.raises(CheckpointError, match="memory limit that chose another method"):
+            count_independent_sets(lattice, memory_limit=second, **how)
+        assert count_independent_sets(lattice, memory_limit=first, **how) == count
+
+
 def test_a_checkpoint_that_cannot_be_kept_is_said_before_the_work(tmp_path):
     for place in (tmp_path / "missing" / "state", tmp_path, ""):
         start = time.perf_counter()

@@ -51,11 +51,12 @@ def count_independent_sets(graph: "GraphLike", *, order: Order = None, **options
         work.
     checkpoint : path, optional
         Where a long job keeps its state. Called again with the same path after a stop, even by ``kill -9``, the job
-        goes on from there and gives the same result, bit for bit. It is written at intervals and when the job is
-        stopped: with everything done so far where a step takes less than a tenth of a second and the vectors less than
-        64 MB, else with what is finished, unless an older one holds more. The file is readable by its owner alone, no
-        link is followed, and beside it lies a lock: a second job on the same path raises `CheckpointError` with the
-        process that holds it. The file is removed at the end.
+        goes on from there and gives the same result, bit for bit; a memory limit for which another method is chosen
+        refuses it and keeps it. It is written at intervals and when the job is stopped: with everything done so far
+        where a step takes less than a tenth of a second and the vectors less than 64 MB, else with what is finished,
+        unless an older one holds more. The file is readable by its owner alone, no link is followed, and beside it lies
+        a lock: a second job on the same path raises `CheckpointError` with the process that holds it. The file is
+        removed at the end.
     checkpoint_interval : float, optional
         Seconds between two checkpoints; by default 30, and more where writing takes long; with an `executor` each task
         that ends is kept.

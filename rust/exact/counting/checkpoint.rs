@@ -315,9 +315,10 @@ impl Checkpoint {
             return Err(self.fault("is not a checkpoint of this version of quincunx"));
         }
         if reader.word().map_err(read)? != self.job {
-            return Err(
-                self.fault("belongs to another job (other lattice, activity or primes); remove it or name another")
-            );
+            return Err(self.fault(
+                "belongs to another job (other lattice, activity or primes, or a memory limit that chose another method); \
+                 remove it or name another",
+            ));
         }
         let mut words = 2; // gone by
         let mut next = |reader: &mut Hashed<_>| {
