@@ -114,6 +114,9 @@ def test_bad_input_is_refused():
         spheres(path, 3)
     with pytest.raises(ValueError, match="threads"):
         distances(path, threads=0)
+    for source in ({"source": 0}, {"source": 0, "target": 2}):
+        with pytest.raises(ValueError, match="threads"):
+            distances(path, **source, threads=0)
     with pytest.raises(TooLargeError, match="distances"):
         distances(graphs.path(1000), memory_limit=1000)
     for function in (distances, sphere_sizes, is_distance_degree_regular):

@@ -89,7 +89,7 @@ def distances(
     >>> distances(friends, "Ann", "Cid")
     2
     """
-    graph = as_graph(graph)
+    graph, threads, limit = as_graph(graph), _check.threads(threads), _check.memory_limit(memory_limit)
     if source is None and target is not None:
         raise ValueError("`target` must be None without a `source`")
     if source is not None:
@@ -99,7 +99,7 @@ def distances(
         if end is not None:
             return int(found[end])
         return dict(zip(graph.labels, found.tolist(), strict=True)) if graph._labels is not None else found
-    return _core.distances(graph.num_vertices, graph.edges, _check.threads(threads), _check.memory_limit(memory_limit))
+    return _core.distances(graph.num_vertices, graph.edges, threads, limit)
 
 
 @graph_doc
