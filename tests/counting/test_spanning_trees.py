@@ -5,6 +5,7 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -118,6 +119,20 @@ def test_small_extents_and_loops_count_as_multigraphs():
     assert count_spanning_trees(lattices.square(1, 5, "torus", multigraph=True)) == 5
     assert count_spanning_trees(cycle(2, multigraph=True)) == 2
     assert count_spanning_trees((2, [(0, 0), (0, 1), (0, 1), (0, 1)])) == 3
+
+
+@pytest.mark.parametrize("boundary", ["free", "cylinder", "torus"])
+def test_the_error_of_a_logarithm_by_cosines_holds(boundary):
+    for n in (10, 5000, 100_000, 400_000, 524_288):  # a path has one tree, a ring n: most of 2n cancels
+        ring = lattices.square(1, n, boundary, multigraph=True)
+        value, error = log_spanning_trees(ring)
+        assert abs(value - (0.0 if boundary == "free" else math.log(n))) <= error < 1e-13 * (n + 10)
+    for m, n in [(1, 1), (2, 2), (2, 3), (3, 3), (2, 2000), (3, 1000), (40, 40), (100, 110)]:
+        lattice = lattices.square(m, n, boundary, multigraph=True)
+        value, error = log_spanning_trees(lattice)
+        with mpmath.workdps(40):
+            missed = abs(value - mpmath.log(count_spanning_trees(lattice)))
+        assert missed <= error < 1e-10
 
 
 def test_disconnected_graphs_have_none_and_a_vertex_one():

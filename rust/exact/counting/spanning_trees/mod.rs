@@ -201,10 +201,7 @@ pub fn log_spanning_trees(problem: &TreeProblem, monitor: &mut dyn Monitor) -> R
 
 fn log_trees(problem: &TreeProblem, progress: &Progress) -> Result<(f64, f64)> {
     match problem {
-        TreeProblem::Square(square) => {
-            let log = square.log();
-            Ok((log, log.abs() * 1e-13 + 1e-13))
-        }
+        TreeProblem::Square(square) => Ok(square.log()),
         TreeProblem::Torus(_) | TreeProblem::Cylinder(_) => {
             Err(Error::domain("problem", "a periodic lattice", "a graph or a square lattice"))
         }
