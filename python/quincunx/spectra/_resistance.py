@@ -61,8 +61,8 @@ def kirchhoff_index(
     Returns
     -------
     float or Fraction
-        A float from the spectrum, with a relative error below 1e-7 (1e-4 on tori of 10**6 cells in a line), or the
-        exact value.
+        A float from the spectrum, with a relative error below 1e-7 (on tori with 10**5 cells in a line 1e-6, with 10**6
+        1e-4), or the exact value.
 
     Raises
     ------
