@@ -447,6 +447,9 @@ def test_the_entries_of_a_sequence_are_what_per_vertex_says():
         ([1, 2, 3], {"mode": "log", "per_vertex": True}, ValueError, "for each of the 2 vertices, got 3"),
         ([1, -2], {"mode": "log", "per_vertex": True}, ValueError, "`activity` must be at least 0"),
         ([1, 2, 3], {"per_vertex": False, "checkpoint": "x"}, ValueError, "`checkpoint` must be None for several"),
+        ([1, [2, 3]], {"per_vertex": False}, ValueError, r"numbers in rows of one length, got an entry \[2, 3\]"),
+        ([[1, 2], [3]], {"mode": "float"}, ValueError, r"numbers in rows of one length, got an entry \[1, 2\]"),
+        ([{0: 2}], {"mode": "log"}, ValueError, r"numbers in rows of one length, got an entry \{0: 2\}"),
     ],
 )
 def test_entries_that_do_not_fit_are_refused(activity, how, error, says):

@@ -23,6 +23,14 @@ def is_many(activity: object) -> TypeGuard[Many]:
     return isinstance(activity, (Mapping, list, tuple)) or (isinstance(activity, np.ndarray) and activity.ndim > 0)
 
 
+def array_of(activity: Many) -> Array:
+    """Return activities in an array of their shape."""
+    found: Array = activity if isinstance(activity, np.ndarray) else np.asarray(activity, dtype=object)
+    if found.dtype == object and (rows := next(filter(is_many, found.flat), None)) is not None:
+        raise ValueError(f"`activity` must hold numbers in rows of one length, got an entry {rows!r:.60}")
+    return found
+
+
 def two_doubles(activity: object) -> tuple[float, float, int, bool]:
     """Return an activity as the sum of two doubles times a power of two, and whether it is that number.
 

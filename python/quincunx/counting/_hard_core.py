@@ -16,7 +16,7 @@ from quincunx._check import Number
 from quincunx._job import Job, JobOptions
 from quincunx._types import ByLabel, Floats
 from quincunx.counting import _exact
-from quincunx.counting._activities import Activity, Many, Several, activities_of, is_many, two_doubles
+from quincunx.counting._activities import Activity, Many, Several, activities_of, array_of, is_many, two_doubles
 from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import Order, as_problem, vertex_order
 from quincunx.graphs._graph import GraphLike, as_graph
@@ -250,7 +250,7 @@ def _is_per_vertex(graph: "GraphLike", activity: Many, mode: str, per_vertex: bo
     if per_vertex is not None or mode == "exact":
         return per_vertex is not False
     _check.fits(activity, "activity")
-    entries = np.asarray(activity, dtype=object)
+    entries = array_of(activity)
     if entries.size and entries.ndim == 1 and entries.size == as_graph(graph).num_vertices:
         for entry in entries:
             _check.rational(entry, "activity")  # a bad number is the first thing to say
@@ -267,7 +267,7 @@ def _of_each_activity(
     """Evaluate the partition function at each of several activities."""
     if options.get("checkpoint") is not None:
         raise ValueError("`checkpoint` must be None for several activities: each is a job of its own")
-    many = np.asarray(activity, dtype=object) if not isinstance(activity, np.ndarray) else activity
+    many = array_of(activity)
     found = [hard_core(graph, one, mode=mode, order=order, **options) for one in many.reshape(-1).tolist()]
     if mode == "exact":
         values = np.empty(len(found), dtype=object)
