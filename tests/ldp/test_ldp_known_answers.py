@@ -72,6 +72,23 @@ def test_gaussian_gradients_agree_with_multiple_precision(z, mu, sigma, scale):
     assert slope == pytest.approx(exact[1:], rel=1e-8, abs=1e-13)
 
 
+def test_error_functions_lose_in_doubles_what_the_positive_form_keeps():
+    """Equation 28 in print: not a number at (z, sigma, eps) = (4, 6, 80), off by 70 at (2, 1, 200)."""
+
+    def printed(z, mu, sigma, s, a=-5.0, b=5.0):
+        r, at = sigma / s, (np.array([a, z, b]) - mu) / sigma
+        low, _, high = special.erf(at / 2**0.5)
+        (up, upper, _), (_, down, lower) = special.erf((at - r) / 2**0.5), special.erf((at + r) / 2**0.5)
+        total = (1 + low) * np.exp((a - z) / s) + (1 - high) * np.exp((z - b) / s)
+        total += np.exp(r * r / 2 - (z - mu) / s) * (upper - up) + np.exp(r * r / 2 + (z - mu) / s) * (lower - down)
+        return np.log(total / (4 * s))
+
+    assert printed(0.3, 0.7, 1.8, 10.0) == pytest.approx(gaussian(0.3, 0.7, 1.8, 10.0), abs=1e-12)
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert np.isnan(printed(4.0, 0.7, 6.0, 10 / 80))
+    assert round(gaussian(2.0, 0.0, 1.0, 10 / 200) - printed(2.0, 0.0, 1.0, 10 / 200)) == 70
+
+
 def precise_exponential(z, rate, upper, scale):
     """The density over the integral of the noise, in closed form."""
     z, upper, scale = (mpmath.mpf(v) for v in (z, upper, scale))
