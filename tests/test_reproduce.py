@@ -192,3 +192,21 @@ def test_the_command_lists_rows_and_asks_for_a_folder(monkeypatch, capsys, tmp_p
         "zhang-2017-figure-8.1.json",
         "zhang-2017-figure-8.1.png",
     ]
+
+
+@pytest.mark.parametrize(
+    ("option", "where", "says"),
+    [
+        ("--into", "file", "must name a folder that is there or can be made: .*'file'"),
+        ("--collect", "file", "must name a folder of results, got file"),
+        ("--collect", "missing", "must name a folder of results, got missing"),
+    ],
+)
+def test_what_is_no_folder_is_said(option, where, says, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("kept")
+    with pytest.raises(SystemExit, match="2"):
+        run(monkeypatch, option, where)
+    assert re.search(f"{option} {says}", capsys.readouterr().err)
+    assert Path("file").read_text() == "kept"

@@ -869,6 +869,8 @@ def main() -> None:
         print(page(), end="")
         return
     if options.collect:
+        if not options.collect.is_dir():
+            parser.error(f"--collect must name a folder of results, got {options.collect}")
         print("\n".join(collected(options.collect)))
         return
     names = chosen_rows(options.names)
@@ -884,7 +886,10 @@ def main() -> None:
     matplotlib.use("agg")
     if options.svg:
         matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "quincunx", "font.sans-serif": ["DejaVu Sans"]}
-    options.into.mkdir(parents=True, exist_ok=True)
+    try:
+        options.into.mkdir(parents=True, exist_ok=True)
+    except OSError as error:  # of which there is a file, say
+        parser.error(f"--into must name a folder that is there or can be made: {error}")
     data = options.data or Path(os.environ.get("QUINCUNX_DATA") or options.into / "no data")
     form = "quick" if options.quick else "svg" if options.svg else "full"
     for name in names:
