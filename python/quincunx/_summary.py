@@ -358,7 +358,7 @@ class Summary:
             while len(found) > 1:
                 found = [dask.delayed(total, pure=False)(found[i : i + 8]) for i in range(0, len(found), 8)]
             return dask.compute(*found)[0]  # type: ignore[no-any-return]
-        pieces, by_rows, whole = _pieces(parts, one.wanted())
+        pieces, by_rows, whole = _pieces(parts, one)
         summed = Summary(model._summarized_as())
         names: list[str] | None = None
         with reporting(progress, "summary") as report:
@@ -409,13 +409,19 @@ class _Each:
         columns = getattr(self.model, "nodes", None) if columns is None else columns
         return None if columns is None else [*columns, *([] if self.target is None else [self.target])]
 
+    def refuse_missing(self, names: Sequence[str]) -> None:
+        """Refuse columns that are not among those of the data."""
+        for argument, asked in (("target", [] if self.target is None else [self.target]), ("columns", self.wanted())):
+            if missing := [name for name in asked or () if name not in names]:
+                found = f"{', '.join(map(repr, names[:8]))}{', ...' if len(names) > 8 else ''}"
+                raise ValueError(f"`{argument}` must be among the columns {found}, got {', '.join(map(repr, missing))}")
+
     def _of_frame(self, frame: DataFrame) -> tuple[Array | DataFrame, ...]:
+        self.refuse_missing(own := _names(frame) or [])
         if self.wanted() is None and hasattr(frame, "loc") and frame.shape[1] > 1 + (self.target is not None):
             # By whose labels the model goes, as in `summarize`.
             return (frame,) if self.target is None else (frame.drop(columns=self.target), frame[self.target])
-        names = [name for name in self.wanted() or _names(frame) or () if name != self.target]
-        if missing := [name for name in names if name not in (_names(frame) or ())]:
-            raise ValueError(f"`columns` must be columns of the data, got {missing}")
+        names = [name for name in self.wanted() or own if name != self.target]
         values = [np.asarray(frame[name]) for name in names]
         by_nodes = hasattr(self.model, "nodes")  # which are in order
         if len(values) == 1 and self.target is None and not by_nodes:
@@ -445,11 +451,12 @@ def _in_order(part: Any, own: list[str], names: list[str]) -> Any:
     return part[names] if hasattr(part, "loc") else part.select(names)
 
 
-def _pieces(parts: Any, wanted: Sequence[str] | None) -> tuple[Iterator[object], bool, int | None]:
+def _pieces(parts: Any, one: _Each) -> tuple[Iterator[object], bool, int | None]:
     """Return the parts one after another, whether what is done is counted in rows, and how much there is if known."""
     if isinstance(parts, (str, os.PathLike)):
         parts = require("pyarrow.dataset", "parquet").dataset(os.fspath(parts))
     if hasattr(parts, "scanner"):
+        one.refuse_missing(parts.schema.names)
         how: Facts = {"batch_size": BATCH, "batch_readahead": 1, "fragment_readahead": 1}
         if (
             getattr(getattr(parts, "format", None), "default_extname", None) == "parquet"
@@ -457,7 +464,7 @@ def _pieces(parts: Any, wanted: Sequence[str] | None) -> tuple[Iterator[object],
             arrow = require("pyarrow.dataset", "parquet")
             how["fragment_scan_options"] = arrow.ParquetFragmentScanOptions(pre_buffer=False)
         return (
-            iter(parts.to_batches(columns=wanted, **how)),
+            iter(parts.to_batches(columns=one.wanted(), **how)),
             True,
             parts.count_rows() if "fragment_scan_options" in how else None,
         )

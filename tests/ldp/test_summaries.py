@@ -521,7 +521,7 @@ def test_frames_are_summarized_by_columns(name):
         Summary.from_parts(frame.assign(other=1), model, columns=list(frame.columns[: len(columns)]), target=target)
         == whole
     )
-    with pytest.raises(ValueError, match="`columns` must be columns of the data, got \\['none'\\]"):
+    with pytest.raises(ValueError, match=r"`columns` must be among the columns '.*', got 'none'"):
         Summary.from_parts(parts, model, columns="none")
 
 
@@ -550,6 +550,10 @@ def test_files_are_read_in_pieces(tmp_path):
     Summary.from_parts(str(tmp_path), model, columns="z", progress=lambda *told: heard.append(told))
     assert heard[-1] == (90, 90)
     assert len(heard) > 1
+    for source in (tmp_path / "a.parquet", table):
+        for argument in ("columns", "target"):
+            with pytest.raises(ValueError, match=f"`{argument}` must be among the columns 'z', 'other', got 'y'$"):
+                Summary.from_parts(source, model, **({"columns": "z"} | {argument: "y"}))
 
 
 def test_without_pyarrow_a_path_says_what_is_missing(monkeypatch):
