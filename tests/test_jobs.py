@@ -241,6 +241,9 @@ def test_changed_input_is_refused(run, tmp_path, folder):
     assert f"whose input is as it was: {edges} has changed" in err
     edges.write_text("0,1\n1,2\n")
     assert run("job", "resume", folder)[:2] == (0, "3\n")
+    edges.unlink()  # what is done needs no input
+    assert run("job", "resume", folder) == (0, "3\n", "")
+    assert run("job", "verify", folder)[0] == 2
 
 
 def test_inputs_are_found_from_anywhere(run, tmp_path, folder, monkeypatch):
@@ -561,6 +564,15 @@ def test_a_fit_is_a_job_and_the_model_lies_in_its_folder(run, job, folder, tmp_p
     for name, draws in whole.draws_.items():
         np.testing.assert_array_equal(found.draws_[name], draws)
     assert run("job", "verify", folder)[0] == 2
+
+
+def test_a_fit_that_goes_on_names_the_options_that_it_was_told(run, folder, tmp_path, release):
+    words = ["factorize", tmp_path / "released.npz", "--warmup", "2", "--draws", "3", "--seed", "1"]
+    said = run("job", "start", *words, "--dir", folder)[2].splitlines()[-1]
+    assert "`--draws`" in said
+    (folder / "result.json").unlink()
+    (folder / "model.npz").unlink()
+    assert run("job", "resume", folder)[2].splitlines() == [said]
 
 
 # At the end, and in schedulers.

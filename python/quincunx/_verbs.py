@@ -93,6 +93,8 @@ class Verb:
         self.help = help or _sentence(inspect.getdoc(self.function) or "")
         #: The words of the command line, as they were said.
         self.words: Sequence[str] = ()
+        #: The verb of the job that this one works on, whose options messages are about as well.
+        self.about: Verb | None = None
 
     @cached_property
     def function(self) -> Function:
@@ -142,7 +144,8 @@ class Verb:
 
     def in_options(self, message: str) -> str:
         """Return the message of an error about arguments of a function, as one about the options they came from."""
-        names = {name: _option(name) for name, p in self.parameters.items() if p.kind is Parameter.KEYWORD_ONLY}
+        known = (self.about.parameters if self.about else {}) | self.parameters
+        names = {name: _option(name) for name, p in known.items() if p.kind is Parameter.KEYWORD_ONLY}
         names |= {"client": names["dask"]} if "dask" in names else {}
         return re.sub(r"`(\w+)`", lambda found: f"`{names.get(found[1], found[1])}`", message)
 

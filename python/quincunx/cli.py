@@ -20,7 +20,7 @@ from fractions import Fraction
 from typing import Annotated, Literal
 
 import quincunx
-from quincunx import _check, _core, _executors, _units
+from quincunx import _check, _core, _executors, _job_folder, _units
 from quincunx._arguments import Boundary, Dask, File, On, Size, graph_of, lines_of, output_of, source_of
 from quincunx._jobs import Started
 from quincunx._types import Facts
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     options = vars(_parser(words).parse_args(words))
     verb: Verb = options.pop("verb")
-    verb.words = words
+    verb.words, verb.about = words, None
     try:
         with warnings.catch_warnings(record=True) as caught:
             for kind in (ConvergenceWarning, MisfitWarning):
@@ -340,19 +340,23 @@ def _progress() -> bool:
     return find_spec("tqdm") is not None
 
 
-def _job_in(dir: str) -> tuple[Started, Facts]:
-    """Return the verb of the job in a folder and its values, read again where it was begun."""
-    from quincunx._job_folder import Folder
-
-    facts = Folder(dir).facts
-    if facts["inputs"]:
-        os.chdir(facts["folder"])
-    options = vars(_parser(facts["command"]).parse_args(facts["command"]))
+def _job_in(dir: str, asked: str) -> tuple[_job_folder.Folder, Started, Facts]:
+    """Return the job in a folder, its verb and what that was told; `asked` by the verb that hears its errors."""
+    job = _job_folder.Folder(dir)
+    words = job.facts["command"]
+    options = vars(_parser(words).parse_args(words))
     verb = options.pop("verb")
     if not isinstance(verb, Started):
-        raise ValueError(f"`dir` must hold a job, got one of the command {' '.join(facts['command'])}")
-    verb.words = facts["command"]
-    return verb, verb.values(options | {"dir": dir})
+        raise ValueError(f"`dir` must hold a job, got one of the command {' '.join(words)}")
+    verb.words, VERBS[asked].about = words, verb
+    return job, verb, options | {"dir": job.folder}
+
+
+def _read_again(job: _job_folder.Folder, verb: Started, options: Facts) -> Facts:
+    """Return the values of a job, read where it was begun."""
+    if job.facts["inputs"]:
+        os.chdir(job.facts["folder"])
+    return verb.values(options)
 
 
 def _job_resume(dir: str, *, dask: Dask = None, notify: str | None = None, progress: bool = False) -> str | int:
@@ -362,27 +366,25 @@ def _job_resume(dir: str, *, dask: Dask = None, notify: str | None = None, progr
     """
     from quincunx import _jobs
 
-    folder = os.path.abspath(dir)
-    verb, values = _job_in(folder)
+    job, verb, options = _job_in(dir, "job resume")
     if "dask" in verb.parameters:
-        values["given"]["dask"] = dask
+        options["dask"] = dask
     elif dask is not None:
         raise ValueError(f"`dask` must be left out: {verb.words[2]} runs in one process")
+    if (result := job.result) is not None:  # for which nothing is read again
+        return _job_folder.spoken(result["value"])
+    values = _read_again(job, verb, options)
     return _jobs.run(verb, **values | ({} if notify is None else {"notify": notify}), progress=progress, resume=True)
 
 
 def _job_status(dir: str, *, json: bool = False) -> str:
     """Say how far a job is, what it has taken, and whether its process lives."""
-    from quincunx import _job_folder
-
     status = _job_folder.Folder(dir).status()
     return json_module.dumps(status.facts) if json else _units.shown(_job_folder.in_words(status), json)
 
 
 def _job_list(folder: Annotated[str, "where to look"] = ".", *, json: bool = False) -> str | None:
     """List the jobs whose folders lie in one, with a line for each."""
-    from quincunx import _job_folder
-
     found = list(_job_folder.listed(folder))
     if json:
         return json_module.dumps(
@@ -417,8 +419,6 @@ def _job_result(
     record: Annotated[bool, "print a count as the table of records has it"] = False,
 ) -> str:
     """Print the result of a job that is done."""
-    from quincunx import _job_folder
-
     job = _job_folder.Folder(dir)
     result = job.result
     if result is None:
@@ -431,12 +431,11 @@ def _job_result(
 
 def _job_verify(dir: str, *, progress: bool = False) -> str | int:
     """Compute the result of a job by other ways, and say by which it was confirmed. Exit status 1: contradicted."""
-    from quincunx import _job_checks, _job_folder
+    from quincunx import _job_checks
     from quincunx.errors import InternalError
 
-    folder = os.path.abspath(dir)
-    verb, values = _job_in(folder)
-    job = _job_folder.Folder(folder)
+    job, verb, options = _job_in(dir, "job verify")
+    values = _read_again(job, verb, options)
     if job.facts["inputs"] != values["inputs"]:
         raise ValueError("`dir` must hold a job whose input is as it was")
     try:
