@@ -121,6 +121,7 @@ def test_an_accuracy_is_that_of_the_law(run, tmp_path):
         (["ldp", "regression", "--delta", 0.1], "`--delta` must be left out without `--epsilon`"),
         (["ldp", "mean", "--task", "logistic"], "`--task` must be left out for mean"),
         (["ldp", "mean", "--categories", 3], "`--categories` must be left out for mean"),
+        (["ldp", "mean", "--no-header"], "`--header` must be left out for a release"),
         (["accuracy", "--epsilon", 1], "`--epsilon` must be left out for a release"),
         (["accuracy", "--delta", 0.1], "`--delta` must be left out for a release"),
     ],
@@ -162,6 +163,9 @@ def test_a_table_of_numbers_has_records_and_is_text(run, tmp_path, verb):
     assert f"{tmp_path / 'wide.csv'}" in run(*verb, tmp_path / "wide.csv", *how)[2]
     (tmp_path / "age.csv").write_text("2019_1\n1\n2\n")
     assert run(*verb, tmp_path / "age.csv", *how)[0] == 0
+    assert "could not convert string '2019_1'" in run(*verb, tmp_path / "age.csv", *how, "--no-header")[2]
+    (tmp_path / "age.csv").write_text("2019\n")
+    assert "got an empty table" in run(*verb, tmp_path / "age.csv", *how, "--header")[2]
 
 
 def test_an_audit_rejects_too_little_noise_and_no_more(run, tmp_path):
@@ -181,6 +185,7 @@ def test_an_audit_rejects_too_little_noise_and_no_more(run, tmp_path):
     assert found["n_draws"][0] == 20_000 - 20_000 // 3
     (tmp_path / "short").write_text("1\n")
     assert "must hold as many outputs" in run("audit", tmp_path / "bad0", tmp_path / "short")[2]
+    assert "got an empty table" in run("audit", tmp_path / "bad0", tmp_path / "short", "--header")[2]
 
 
 def test_a_release_is_the_same_in_every_format(run, tmp_path):

@@ -29,3 +29,27 @@ def test_errors_name_the_text_and_the_line(tmp_path):
         list(_csv.rows(["1", "x" * 200_000], "lines"))
     with pytest.raises(FileNotFoundError):
         list(_csv.rows(tmp_path / "missing.csv", "missing"))
+
+
+def test_a_first_line_is_names_or_a_record_by_a_rule_or_as_it_is_said():
+    """A number among names is a record, and a record without a number a name, where nobody says otherwise."""
+    for text, names, otherwise in (("2024\n3\n5", False, [3, 5]), ("tea\n3\n5", True, None), ("a\nb\na", False, None)):
+        labels = ["a", "b"]
+        found = _csv.table(text, labels)[:, 0].tolist()
+        assert len(found) == (2 if names else 3)
+        assert _csv.table(text, labels, header=names)[:, 0].tolist() == found
+        if otherwise is not None:
+            assert _csv.table(text, labels, header=True)[:, 0].tolist() == otherwise
+    with pytest.raises(ValueError, match="labels declared: could not convert string 'tea'"):
+        _csv.table("tea\n3\n5", header=False)
+
+
+def test_numbers_that_pandas_names_columns_by_are_refused_until_it_is_said():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([[7.0, 8.0, 9.0], [4.0, 5.0, 6.0]])
+    assert _csv.table(frame.to_csv()).tolist() == frame.to_numpy().tolist()
+    text = frame.to_csv(index=False)
+    with pytest.raises(ValueError, match="`header` must say whether a first line 0,1,2 holds names"):
+        _csv.table(text)
+    assert _csv.table(text, header=True).tolist() == frame.to_numpy().tolist()
+    assert _csv.table(text, header=False).shape == (3, 3)

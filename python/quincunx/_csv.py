@@ -55,23 +55,30 @@ def _texts(lines: Iterable[str], name: str, comment: str | None) -> Iterator[str
         yield line if comment is None else line.partition(comment)[0].strip()
 
 
-def table(text: str, labels: Iterable[str] = ()) -> Array:
+def table(text: str, labels: Iterable[str] = (), *, header: bool | None = None) -> Array:
     """Return the columns of a text as a matrix of numbers, or of words where the lines hold labels that were declared.
 
-    A line of names may come first, as pandas writes it, also with an index; columns of bits under declared labels come
-    in the order of the declaration.
+    A line of names may come first, as pandas writes it, also with an index. By default a first line is one of names if
+    no field of it is a number, or the first is empty, unless it is one of the labels alone; numbers that count from 0
+    to 2 at the least, as pandas names columns, are refused until `header` says what they are. Columns of bits under
+    declared labels come in the order of the declaration.
     """
-    return next(tables(text.splitlines(), labels))
+    return next(tables(text.splitlines(), labels, header=header))
 
 
-def tables(lines: Iterable[str], labels: Iterable[str] = (), piece: int | None = None) -> Iterator[Array]:
+def tables(
+    lines: Iterable[str], labels: Iterable[str] = (), piece: int | None = None, *, header: bool | None = None
+) -> Iterator[Array]:
     """Yield such matrices of the first lines, and of those that follow; `piece` lines are read at a time."""
     lines, labels = iter(lines), list(labels)
     head = list(itertools.islice(lines, piece))
     first = next(rows(head, "source"), Row(0, []))
+    if header is None and len(first.fields) > 2 and first.fields == list(map(str, range(len(first.fields)))):
+        line = f"a first line {','.join(first.fields[:4])}{',...' * (len(first.fields) > 4)}"
+        raise ValueError(f"`header` must say whether {line} holds names, as pandas writes them, or numbers")
     numbers = any(map(is_number, first.fields)) and first.fields[0] != ""  # pandas writes no name for an index
     bare = numbers or (len(first.fields) == 1 and first.fields[0] in labels)
-    names = [] if bare else first.fields
+    names = first.fields if (not bare if header is None else header) else []
     head = head[first.number :] if names else head
     second = next(rows(head, "source"), Row(0, [])).fields
     if not second:

@@ -40,6 +40,7 @@ def ldp_command(
     bounds: tuple[float, float] | None = None,
     task: Literal["linear", "logistic"] = "linear",
     categories: str | None = None,
+    header: bool | None = None,
     n_draws: int = 1000,
     random_state: int | None = None,
     json: bool = False,
@@ -65,6 +66,8 @@ def ldp_command(
         Which regression.
     categories : str, optional
         Of a histogram: a number, 'tea|coffee', or a CSV file of labels. Must be given for a category on each line.
+    header : bool, optional
+        Whether the first line of a CSV file holds names, by default where it has no number and is no label declared.
     n_draws : int
         Draws of each chain.
     random_state : int, optional
@@ -86,7 +89,7 @@ def ldp_command(
     parameters: Facts = {"n_draws": n_draws, "random_state": random_state, "progress": progress}
     _check.one_of(what, "what", ("histogram", "mean", "regression"))
     declared = None if categories is None or what != "histogram" else declared_categories(categories)
-    released, later = _read(source, declared)
+    released, later = _read(source, declared, header)
     mechanism = None
     if what == "histogram":
         model: Any = HistogramModel(categories=declared, **parameters)
@@ -99,7 +102,7 @@ def ldp_command(
         cls: Any = LinearRegression if task == "linear" else LogisticRegression
         model = cls(kind="statistics", **parameters)
     if isinstance(released, Release):
-        refuse("a release, which says by what it was made", epsilon=epsilon, bounds=bounds)
+        refuse("a release, which says by what it was made", epsilon=epsilon, bounds=bounds, header=header)
     else:
         if epsilon is None:
             raise ValueError("`epsilon` must be given for a file that is not a release")
@@ -119,7 +122,7 @@ def ldp_command(
     return "\n".join(lines)
 
 
-def _read(source: Any, declared: object) -> tuple[Any, Iterator[Any]]:
+def _read(source: Any, declared: object, header: bool | None) -> tuple[Any, Iterator[Any]]:
     """Read a release in any of its formats, or a table of numbers or of the labels declared; and what follows of it."""
     in_pieces = isinstance(source, (str, os.PathLike)) and os.path.isfile(source)
     if isinstance(source, (str, os.PathLike)):
@@ -137,7 +140,7 @@ def _read(source: Any, declared: object) -> tuple[Any, Iterator[Any]]:
             source.seek(0)
         return Release.load(source), iter(())
     lines = _lines(source) if in_pieces else iter(decoded(content, str(getattr(source, "name", source))).splitlines())
-    found = _csv.tables(lines, declared if isinstance(declared, list) else [], PIECE)
+    found = _csv.tables(lines, declared if isinstance(declared, list) else [], PIECE, header=header)
     return next(found), found
 
 

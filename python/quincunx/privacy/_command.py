@@ -156,6 +156,7 @@ def release_command(
     n: int | None = None,
     radius: float | None = None,
     categories: str | None = None,
+    header: bool | None = None,
     out: str | os.PathLike[str] | BinaryIO = "-",
     format: Literal["npz", "csv", "json"] | None = None,
 ) -> str:
@@ -169,6 +170,8 @@ def release_command(
         A CSV file with a line for each record, also .gz; a line of names may come first. - is standard input.
     epsilon, delta, bounds, n, radius, categories
         As for `mechanism_of`.
+    header : bool, optional
+        Whether the first line holds names, by default where it has no number and is no label declared.
     {out}
 
     Examples
@@ -181,7 +184,7 @@ def release_command(
     protects one record replaced by any other
     """
     labels = declared_categories(categories) if categories is not None else []
-    table = _csv.table(decoded(*_content(source)), labels if isinstance(labels, list) else [])
+    table = _csv.table(decoded(*_content(source)), labels if isinstance(labels, list) else [], header=header)
     values = table[:, 0] if table.shape[1] == 1 else table
     if mechanism not in ("laplace", "gaussian") and values.dtype.kind == "f":
         values = _check.counts(values, "source", minimum=None)
@@ -261,6 +264,7 @@ def audit_command(
     epsilon: float | None = None,
     delta: float = 0.0,
     confidence: float = 0.999,
+    header: bool | None = None,
     random_state: int | None = None,
     json: bool = False,
 ) -> str:
@@ -278,6 +282,8 @@ def audit_command(
         The delta that is granted.
     confidence : float
         Of the bound: a program that keeps its claim is rejected with a probability of at most one minus this.
+    header : bool, optional
+        Whether the first line of a CSV file holds a name, by default where it has no number.
     random_state : int, optional
         Repeats the order in which the outputs are looked at.
     json : bool
@@ -295,7 +301,11 @@ def audit_command(
     outputs = []
     for source in (x, y):
         content, name = _content(source)
-        outputs.append(np.asarray(Release.load(source)) if is_release(content) else _csv.table(decoded(content, name)))
+        if is_release(content):
+            refuse("a release", header=header)
+            outputs.append(np.asarray(Release.load(source)))
+        else:
+            outputs.append(_csv.table(decoded(content, name), header=header))
     if len(outputs[0]) != len(outputs[1]):
         raise ValueError(f"`y` must hold as many outputs as `x`, got {len(outputs[1])} and {len(outputs[0])}")
     shuffled = generator(random_state, "random_state")
