@@ -626,3 +626,33 @@ def test_bash_completes_a_line(run, line, found):
     done = subprocess.run(["bash", "-c", script + program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == found
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["privatize", "FILE", "--epsilon", "1"],
+        ["release", "laplace", "FILE", "--epsilon", "1", "--bounds", "0", "5"],
+        ["convert", "FILE"],
+        ["factorize", "FILE"],
+        ["bayesnet", "fit", "FILE", "--edges", "", "--epsilon", "1"],
+    ],
+)
+def test_no_answer_takes_the_place_of_what_it_was_made_from(run, tmp_path, words):
+    """A second run would take noise for data; the data would be gone."""
+    file, link = tmp_path / "counts.csv", tmp_path / "link.csv"
+    file.write_text("A,B\n1,0\n0,1\n")
+    link.symlink_to(file)
+    for out in (file, link):
+        status, said, err = run(*(str(file) if word == "FILE" else word for word in words), "--out", out)
+        assert (status, said) == (2, "")
+        assert f"`--out` must be another file than `source`, which it would take the place of, got {out}" in err
+    assert file.read_text() == "A,B\n1,0\n0,1\n"
+
+
+def test_what_cannot_be_written_is_named_as_it_was_asked_for(run, tmp_path):
+    (tmp_path / "counts.csv").write_text("1,0\n0,1\n")
+    for out in (tmp_path / "none" / "r.npz", tmp_path):
+        _, _, err = run("privatize", tmp_path / "counts.csv", "--epsilon", "1", "--out", out)
+        assert err.endswith(f": {str(out)!r}\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["counts.csv"]

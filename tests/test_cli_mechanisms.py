@@ -64,6 +64,18 @@ def test_numbers_are_released_and_the_file_says_by_what(run, ages, tmp_path, mec
     assert run("accuracy", tmp_path / "r.json")[1] == run(*before)[1]
 
 
+def test_whole_numbers_beyond_doubles_are_released_as_they_are_or_refused(run, tmp_path):
+    large = 2**60 + 1
+    (tmp_path / "ids.csv").write_text(f"{large}\n1\n")
+    how = ["--epsilon", 40, "--n", 1, "--out", tmp_path / "r.npz"]
+    assert run("release", "geometric", tmp_path / "ids.csv", *how)[0] == 0
+    assert abs(int(Release.load(tmp_path / "r.npz").values[0]) - large) < 3
+    (tmp_path / "ids.csv").write_text(f"{large}\n1.0\n")
+    status, _, err = run("release", "geometric", tmp_path / "ids.csv", *how)
+    assert status == 2
+    assert "from 2**53 on without a decimal point" in err
+
+
 def test_categories_are_released_by_declared_labels(run, tmp_path):
     (tmp_path / "drinks.csv").write_text("drink\ntea\ncoffee\ntea\n")
     how = ["--epsilon", 50, "--categories", "tea|coffee|water"]

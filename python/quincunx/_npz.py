@@ -139,16 +139,19 @@ def write_whole(
         return
     folder = os.path.dirname(path) or "."
     partial = os.path.join(folder, f"{prefix}{secrets.token_hex(8)}{suffix}")
-    file = open(partial, "xb")  # with the rights of every new file: the system asks the mask itself
     try:
-        with file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except BaseException:
-        os.unlink(partial)
-        raise
+        file = open(partial, "xb")  # with the rights of every new file: the system asks the mask itself
+        try:
+            with file:
+                write(file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, path)
+        except BaseException:
+            os.unlink(partial)
+            raise
+    except OSError as error:  # of the file that was asked for
+        raise OSError(error.errno, error.strerror or str(error), path) from error
     _flush(folder)
 
 

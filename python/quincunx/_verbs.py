@@ -9,6 +9,7 @@ flag, with ``--no-`` where its default is None. Help may also stand in the annot
 import argparse
 import importlib
 import inspect
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -118,6 +119,9 @@ class Verb:
     def values(self, options: Facts) -> Facts:
         """Return the arguments of the function for options as argparse has them."""
         self._refuse_idle(options)
+        source, out = (str(options.get(name) or "") for name in ("source", "out"))
+        if os.path.exists(source) and os.path.exists(out) and os.path.samefile(source, out) and os.path.isfile(out):
+            raise ValueError(f"`out` must be another file than `source`, which it would take the place of, got {out}")
         values = dict(options)
         for name, make in self.takes.items():
             parts = [part for part in named(make) if part in values]

@@ -150,8 +150,6 @@ def factorize_command(
     if isinstance(out, (str, os.PathLike)):  # before the fit
         if os.path.isdir(out) or not os.access(os.path.dirname(os.path.abspath(out)), os.W_OK):
             raise ValueError(f"`out` must be a file in a folder that can be written, got {os.fspath(out)}")
-        if isinstance(source, (str, os.PathLike)) and os.path.exists(out) and os.path.samefile(source, out):
-            raise ValueError(f"`out` must be another file than the release, got {os.fspath(out)}")
     try:
         with dask_client(dask) as client:
             estimator.fit(release, client=client, checkpoint=checkpoint, checkpoint_interval=checkpoint_interval)

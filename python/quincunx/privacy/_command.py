@@ -188,6 +188,8 @@ def release_command(
     values = table[:, 0] if table.shape[1] == 1 else table
     if mechanism not in ("laplace", "gaussian") and values.dtype.kind == "f":
         values = _check.counts(values, "source", minimum=None)
+        if np.abs(values).max(initial=0) >= 2**53:  # which doubles have rounded
+            raise ValueError("`source` must hold whole numbers from 2**53 on without a decimal point in any of them")
     # Rows of numbers are one record each for the Gaussian mechanism alone, which has a norm.
     if values.ndim > 1 and mechanism != "gaussian":
         raise ValueError(f"`source` must have one column for {mechanism}, got {values.shape[1]}")
