@@ -197,6 +197,7 @@ def test_an_audit_rejects_too_little_noise_and_no_more(run, tmp_path):
     assert found["n_draws"][0] == 20_000 - 20_000 // 3
     (tmp_path / "short").write_text("1\n")
     assert "must hold as many outputs" in run("audit", tmp_path / "bad0", tmp_path / "short")[2]
+    assert "`x` must hold at least 12 outputs, got 1" in run("audit", tmp_path / "short", tmp_path / "short")[2]
     assert "got an empty table" in run("audit", tmp_path / "bad0", tmp_path / "short", "--header")[2]
 
 

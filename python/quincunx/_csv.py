@@ -83,8 +83,10 @@ def tables(
     second = next(rows(head, "source"), Row(0, [])).fields
     if not second:
         raise ValueError("`source` must hold at least one record, got an empty table")
+    if names and len(names) != len(second):
+        raise ValueError(f"`source` must have a name for each of {len(second)} columns, got {len(names)} names")
     columns: Sequence[int] | None = None
-    if set(names) & set(labels):  # bits, each under its label
+    if labels and len(names) > 1 + (names[:1] == [""]):  # bits, each under its label
         if missing := [label for label in labels if label not in names]:
             raise ValueError(f"`source` must have a column for each of the categories {labels}, got none for {missing}")
         columns = [names.index(label) for label in labels]

@@ -200,6 +200,8 @@ def test_histograms_of_words(text, categories, tmp_path, capsys):
         ("tea\ncoffee\n", "tea|mate", "got 'coffee' at index (1,)"),
         ("tea\ncoffee\n", None, "numbers separated by commas, or labels declared"),
         ("0\n5\n", "3", "got 5 at index (1,)"),
+        ("cola,beer\n1,0\n", "tea|mate", "each of the categories ['tea', 'mate'], got none for ['tea', 'mate']"),
+        ("tea,mate\n7,1,0\n", "tea|mate", "`source` must have a name for each of 3 columns, got 2 names"),
         ("mate,cola\n1,0\n", "tea|mate", "a column for each of the categories ['tea', 'mate'], got none for ['tea']"),
         ("tea\n", "tea", "at least two categories"),
     ],

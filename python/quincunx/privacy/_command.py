@@ -310,6 +310,8 @@ def audit_command(
             outputs.append(_csv.table(decoded(content, name), header=header))
     if len(outputs[0]) != len(outputs[1]):
         raise ValueError(f"`y` must hold as many outputs as `x`, got {len(outputs[1])} and {len(outputs[0])}")
+    if len(outputs[0]) < 12:
+        raise ValueError(f"`x` must hold at least 12 outputs, got {len(outputs[0])}")
     shuffled = generator(random_state, "random_state")
     rest = [iter(shuffled.permutation(part)) for part in outputs]
 
