@@ -477,6 +477,12 @@ def test_a_count_is_verified_in_other_ways_and_a_wrong_one_is_found_out(run, fol
     assert "contradicts the result" in err
 
 
+def test_a_count_that_takes_no_primes_is_verified_by_none(run, folder):
+    """Of 49 vertices there is no perfect matching, which no residue says."""
+    assert run("job", "start", "count", "perfect-matchings", "square", "7x7", "--dir", folder)[:2] == (0, "0\n")
+    assert json.loads(run("job", "result", folder, "--json")[1])["verified"] == []
+
+
 def test_an_entropy_is_verified_by_another_method(run, folder):
     assert run("job", "start", "entropy", "square", "--digits", "4", "--dir", folder)[0] == 0
     status, out, _ = run("job", "verify", folder)
@@ -486,6 +492,17 @@ def test_an_entropy_is_verified_by_another_method(run, folder):
     result["value"]["entropy"] |= {"lower": "0.41", "upper": "0.42"}
     (folder / "result.json").write_text(json.dumps(result))
     assert run("job", "verify", folder)[0] == 1
+
+
+def test_an_entropy_by_strips_is_not_verified_by_strips(run, folder):
+    """Near a transition, where corner tensors prove nothing, and the same method gave a second opinion."""
+    refused = run("job", "start", "entropy", "square", "--width", "6", "--dir", folder)
+    assert "unrecognized arguments: --width" in refused[2]
+    assert not folder.exists()
+    assert run("job", "start", "entropy", "square", "--activity", "8", "--digits", "1", "--dir", folder)[0] == 0
+    status, out, err = run("job", "verify", folder)
+    assert (status, out) == (2, "")
+    assert "strips and rings gave the bounds themselves: corner tensors prove no spectral gap" in err
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -97,20 +97,21 @@ def _count_again(given: Facts, value: Facts, forecast: Facts | None, limit: floa
 
 
 def _entropy_again(given: Facts, value: Facts, forecast: object, limit: float, progress: bool) -> _Checks:
-    """Yield bounds by the other of two methods, which must have a number in common with those of the job."""
+    """Yield bounds by strips and rings, which must have a number in common with those of corner tensors."""
     from decimal import Decimal
 
     from quincunx import entropy
 
     def bounds() -> str:
+        if "corner" in value["evidence"]:
+            raise ValueError(f"strips and rings gave the bounds themselves: {value['evidence']['corner']}")
         how: Facts = {name: given[name] for name in ("model", "activity")}
-        how |= {"width": 8} if given["width"] is None else {"digits": 6}
-        again = entropy.entropy_bounds(given["lattice"], **how, progress=progress, time_limit=limit)
+        again = entropy.entropy_bounds(given["lattice"], **how, width=8, progress=progress, time_limit=limit)
         lower, upper = (Decimal(value["entropy"][side]) for side in ("lower", "upper"))
         other = Decimal(f"{again.lower:f}"), Decimal(f"{again.upper:f}")
         _agree(lower <= other[1] and other[0] <= upper, f"the bounds {other[0]} and {other[1]}")
-        way = "strips and rings of 8 lines" if given["width"] is None else "corner tensors, to 6 digits"
-        return f"bounds {other[0]} and {other[1]} by {way}, which have numbers in common with those here"
+        way = "strips and rings of 8 lines, which have numbers in common with those here"
+        return f"bounds {other[0]} and {other[1]} by {way}"
 
     yield bounds
 

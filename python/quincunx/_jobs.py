@@ -31,8 +31,8 @@ from quincunx._verbs import Verb, named, read_as
 
 #: Exit status of a job that was told to stop and saved: EX_TEMPFAIL of sysexits.h.
 STOPPED = 75
-#: Parameters of verbs that a job gives itself, or that make no job: what `--estimate` asks for takes moments.
-_OWN = ("checkpoint", "out", "json", "estimate")
+#: Parameters of verbs that a job gives itself, or that make no job: estimates take moments, strips keep no checkpoint.
+_OWN = ("checkpoint", "out", "json", "estimate", "width")
 #: What a job keeps in its folder besides `job.json`.
 _KEPT = ("state.ckpt", "log.jsonl", "result.json", "model.npz")
 #: A step is logged when a hundredth of the job is done, but not more often than each second, and each minute.
@@ -309,7 +309,7 @@ def _forecast(words: Sequence[str], given: Facts) -> Facts | None:
 def _verified_inside(facts: Facts, value: Facts) -> Iterator[str]:
     """Yield what was verified on the way to a result."""
     forecast = facts["forecast"]
-    if forecast is not None and forecast["primes"] > 1 and "of" not in forecast:
+    if forecast is not None and forecast["primes"] > 1 and "of" not in forecast and forecast["engine"] != "known":
         yield f"a spare prime, one of {forecast['primes']}"
     elif "evidence" in value:
         yield f"proved: {value['theorem']}"
