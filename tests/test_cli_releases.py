@@ -257,6 +257,7 @@ def released(tmp_path):
     return file
 
 
+ASCENT = ["--components", "2", "--inference", "vi", "--iterations", "40", "--chains", "1", "--seed", "7"]
 SHORT = ["--components", "2", "--warmup", "10", "--draws", "15", "--thin", "2", "--chains", "1", "--seed", "7"]
 
 
@@ -294,20 +295,8 @@ OTHERS = {
 @pytest.mark.parametrize("model", OTHERS)
 @pytest.mark.parametrize("inference", ["mcmc", "vi"])
 def test_other_models_are_named_by_a_word(run, released, model, inference):
-    arguments = [
-        "--model",
-        model,
-        "--inference",
-        inference,
-        "--iterations",
-        "40",
-        "--chains",
-        "2",
-        "--threads",
-        "1",
-        "--json",
-    ]
-    status, out, _ = run("factorize", released, *SHORT, *arguments)
+    arguments = [*(ASCENT if inference == "vi" else SHORT), "--chains", "2", "--threads", "1", "--json"]
+    status, out, _ = run("factorize", released, "--model", model, *arguments)
     facts = json.loads(out)
     assert status == 0
     assert (facts["model"], facts["observed_cells"]) == OTHERS[model]
@@ -316,8 +305,8 @@ def test_other_models_are_named_by_a_word(run, released, model, inference):
 
 @pytest.mark.parametrize("dispersion", ["global", "row", "0.5"])
 def test_counts_may_be_overdispersed(run, released, dispersion):
-    arguments = ["--likelihood", "negative-binomial", "--dispersion", dispersion, "--inference", "vi", "--json"]
-    status, out, _ = run("factorize", released, *SHORT, *arguments)
+    arguments = ["--likelihood", "negative-binomial", "--dispersion", dispersion, "--json"]
+    status, out, _ = run("factorize", released, *ASCENT, *arguments)
     assert status == 0
     found = json.loads(out)["dispersion"]
     assert found == 0.5 if dispersion == "0.5" else found > 0
@@ -339,6 +328,9 @@ def test_priors_may_be_learnt(run, released, tmp_path):
         (["--likelihood", "negative-binomial", "--dispersion", "-1E-3"], "in [1e-7, 1e7], got -0.001"),
         (["--dispersion", "0.5"], "`--dispersion` must be left out for Poisson counts"),
         (["--likelihood", "normal"], "--likelihood"),
+        (["--inference", "vi", "--warmup", "9"], "`--warmup` must be left out for the inference vi"),
+        (["--iterations", "9"], "`--iterations` must be left out for the inference mcmc"),
+        (["--components", "4,x"], "argument --components: must be whole numbers such as 5 or 4,4,3, or 0=1, got"),
         (["--draws", "0"], "`--draws` must be at least 1, got 0"),
         (["--components", "0"], "`--components` must be at least 1, got 0"),
         (["--method", "published"], "`--method` must be one of"),

@@ -517,7 +517,7 @@ def test_jobs_go_on_with_or_without_dask(run, job, folder, tmp_path, long_count)
         status, out, _ = run("job", "start", *SMALL, "--dask", where, "--dir", folder)
         assert (status, out) == (0, "660647962955\n")
         assert run(*fit, "--dask", where, "--json")[1] == json.dumps(alone) + "\n"
-        refused = run(*fit, "--inference", "vi", "--method", "bessel-mean", "--dask", where)
+        refused = run(*fit[:2], "--inference", "vi", "--method", "bessel-mean", "--dask", where)
         assert refused[2].startswith("quincunx: `--dask` must be None but for")
         # What was begun here and stopped goes on there.
         begun = tmp_path / "begun"

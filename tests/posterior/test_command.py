@@ -61,6 +61,7 @@ def test_a_network_goes_to_a_file_and_edges_come_from_one(records, tmp_path, cap
         (["--edges", "A:B", "--epsilon", "1", "--categories", "1"], "between 2"),
         (["--edges", "A:B", "--epsilon", "1", "--mechanism", "none"], "mechanism"),
         (["--edges", "A:Z", "--epsilon", "1"], "categories"),
+        (["--edges", "A:B", "--epsilon", "1", "--sample", "-1"], "`--sample` must be at least 0, got -1"),
     ],
 )
 def test_bad_arguments_end_with_status_two_and_a_sentence(records, capsys, arguments, word):

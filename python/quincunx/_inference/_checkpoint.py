@@ -91,7 +91,7 @@ class Checkpoint(Pause):
         except Exception as reason:
             words = str(reason).removeprefix(f"{self.path}: ")
             raise CheckpointError(
-                f"checkpoint {self.path}: is damaged, or none of a fit ({words}); remove it"
+                f"checkpoint {self.path}: is damaged, or none of a fit ({words}); name another file, or remove it"
             ) from None
         self.done = sum(run.iteration for run in found) - self._first
         return found

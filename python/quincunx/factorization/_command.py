@@ -1,5 +1,6 @@
 """A release from a file, factorized into a file: what the command line's `factorize` does."""
 
+import argparse
 import contextlib
 import csv
 import gzip
@@ -38,13 +39,18 @@ File: TypeAlias = str | os.PathLike[str]
 
 def sizes(text: str) -> int | tuple[int, ...]:
     """Read numbers of components, as 5 or 4,4,3."""
-    numbers = tuple(int(part) for part in text.split(","))
+    (numbers,) = modes(text.replace(",", "="))
     return numbers[0] if len(numbers) == 1 else numbers
 
 
 def modes(text: str) -> list[tuple[int, ...]]:
     """Read groups of modes, as 0=1 or 0=1,2=3."""
-    return [tuple(int(mode) for mode in group.split("=")) for group in text.split(",")]
+    try:
+        return [tuple(int(mode) for mode in group.split("=")) for group in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"must be whole numbers such as 5 or 4,4,3, or 0=1, got {text!r:.60}"
+        ) from None
 
 
 class Parameters(TypedDict, total=False):
@@ -140,6 +146,9 @@ def factorize_command(
     if resume is not None and switches.get("topics") not in (None, getattr(estimator, "topics", None)):
         raise ValueError(f"`model` must be matrix, as in the file that goes on, got {model}")
     estimator.set_params(**given)
+    idle = ("max_iter", "tol") if estimator.inference == "mcmc" else ("n_warmup", "n_draws", "thin")
+    if useless := [name for name in idle if name in given]:
+        raise ValueError(f"`{useless[0]}` must be left out for the inference {estimator.inference}")
     if "dispersion" in given and estimator.likelihood == "poisson":
         raise ValueError("`dispersion` must be left out for Poisson counts")
     _check.whole(top, "top")

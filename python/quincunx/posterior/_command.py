@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from quincunx import _csv
+from quincunx import _check, _csv
 from quincunx._categories import Categories, of_words
 from quincunx._npz import write_whole
 from quincunx._types import Facts
@@ -44,7 +44,7 @@ def bayesnet_fit(
     categories : sequence of str
         What the columns may hold, declared: a number k for the codes 0..k-1 of all columns that are not named, A=3 for
         one, 'A=yes|no' for words, or a CSV file with a line for each column: its name, then the number or the words. A
-        word that is none of them is refused with its line, before anything is spent.
+        word that is none of them is refused with its line, before anything is spent. Of one column the last holds.
     epsilon : float
         The privacy level of the whole fit.
     mechanism : str
@@ -68,7 +68,7 @@ def bayesnet_fit(
     >>> print(bayesnet_fit(file, edges="A:B", categories=["2", "B=yes|no"], epsilon=1.0)[:28])
     {"mechanism": "fourier_linf"
     """
-    about = RELATIONS[relation]()
+    about, sample = RELATIONS[relation](), _check.whole(sample, "sample")
     net, data = _records(source, edges, categories)
     fitted = net.fit_private(data, epsilon, mechanism, relation=about, nonneg=nonneg, smooth=smooth)
     answer: Facts = {
