@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import io
 import itertools
 import os
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -63,7 +64,7 @@ def table(text: str, labels: Iterable[str] = (), *, header: bool | None = None) 
     to 2 at the least, as pandas names columns, are refused until `header` says what they are. Columns of bits under
     declared labels come in the order of the declaration.
     """
-    return next(tables(text.splitlines(), labels, header=header))
+    return next(tables(io.StringIO(text, newline=None), labels, header=header))
 
 
 def tables(

@@ -1,5 +1,6 @@
 """Released values from a file, a posterior to the terminal: what the command line's `ldp` does."""
 
+import io
 import itertools
 import json as json_module
 import os
@@ -139,7 +140,8 @@ def _read(source: Any, declared: object, header: bool | None) -> tuple[Any, Iter
         if not isinstance(source, (str, os.PathLike)):
             source.seek(0)
         return Release.load(source), iter(())
-    lines = _lines(source) if in_pieces else iter(decoded(content, str(getattr(source, "name", source))).splitlines())
+    name = str(getattr(source, "name", source))
+    lines = _lines(source) if in_pieces else io.StringIO(decoded(content, name), newline=None)
     found = _csv.tables(lines, declared if isinstance(declared, list) else [], PIECE, header=header)
     return next(found), found
 

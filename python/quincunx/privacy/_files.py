@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import zipfile
 from collections.abc import Hashable, Sequence
 from typing import IO, BinaryIO, Literal, TypedDict, Unpack
@@ -12,6 +13,7 @@ import numpy as np
 from quincunx import _check, _tables
 from quincunx._npz import NPY, ZIP, check_npy, open_npz, refuse_large, unpacked
 from quincunx._optional import require
+from quincunx.errors import TooLargeError
 from quincunx.privacy._arrow import read_arrow
 from quincunx.privacy._privatize import privatize
 from quincunx.privacy._release import Release
@@ -100,7 +102,7 @@ def read_table(
         What separates the counts of a line; by default a comma, tab or semicolon, whichever the first line has.
     header, index : bool, optional
         Whether the first line, the first column, hold labels. By default they do where they are no numbers; numbers
-        that look like labels are refused.
+        that look like labels are refused, and so are words in the first column that come twice.
     long : bool, optional
         Whether each line holds the labels of one cell and its count. By default what looks like it is refused.
     square : bool
@@ -146,7 +148,16 @@ def _table(
                     refuse_large(archive, name)
             _refuse_idle(name, delimiter=delimiter, header=header)
             excel = ending.startswith(".xls")
-            frame = require("pandas", "pandas").read_excel(name) if excel else read_arrow(name, ending)
+            try:
+                frame = require("pandas", "pandas").read_excel(name) if excel else read_arrow(name, ending)
+            except (TooLargeError, ImportError):
+                raise
+            except Exception as reason:  # of pandas, pyarrow or what they read Excel by
+                if getattr(reason, "errno", None):  # of the system, not of a damaged file
+                    raise
+                raise ValueError(f"{name}: {reason}") from reason
+            if (frame.select_dtypes("floating").abs() >= 2**53).any(axis=None):
+                raise ValueError(f"{name}: counts from 2**53 on must be integers, which no rounding has changed")
             bare = _tables.axes(frame)[0].labels is None or index is False  # rows from 0 on, or not to be kept
             bare = bare or bool(long and frame.index.names == [None])  # lines that were left of a long table
             text = frame.to_csv(index=not bare)
@@ -189,9 +200,11 @@ def _of_arrays(content: bytes, name: str) -> Table:
         from scipy.sparse import load_npz
 
         return Table(_check.counts(_tables.array(load_npz(io.BytesIO(content)), name), name), ())
-    except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile) as reason:
-        text = str(reason).partition("allow_pickle")[0].rstrip(" .") if "pickle" in str(reason) else str(reason)
-        raise ValueError(f"{name}: {text.removeprefix(f'{name}: ')}") from reason
+    except (TooLargeError, TypeError):
+        raise
+    except Exception as reason:  # of NumPy, zipfile and zlib, about a damaged file
+        text = re.sub("^The file <.*?> does", "it does", str(reason).partition(" when allow_pickle")[0])
+        raise ValueError(f"{name}: {text.removeprefix(f'{name}: ').removeprefix(f'`{name}` ')}") from reason
 
 
 def _of_json(content: str, name: str) -> Table:
@@ -205,6 +218,8 @@ def _of_json(content: str, name: str) -> Table:
         if "data" not in found:
             raise ValueError(f"{name}: a JSON object must hold 'data', and may hold 'index' and 'columns'")
         labels, found = [found.get("index"), found.get("columns")], found["data"]
+        if not all(isinstance(part, list) and all(map(_is_label, part)) for part in labels if part is not None):
+            raise ValueError(f"{name}: 'index' and 'columns' must be lists of words or numbers")
     try:
         values = _check.counts(array := np.array(found), name)
         if array.dtype.kind == "f" and values.max(initial=0) >= 2**53:  # whole numbers among them were rounded
@@ -218,6 +233,11 @@ def _of_json(content: str, name: str) -> Table:
             raise ValueError(f"{name}: its labels do not fit counts of shape {values.shape}")
         return Table(values, axes)
     return Table(values, ())
+
+
+def _is_label(value: object) -> bool:
+    """Say whether JSON has a word, a number or, for several levels of labels, a list of them."""
+    return all(map(_is_label, value)) if isinstance(value, list) else isinstance(value, (str, int, float))
 
 
 def decoded(content: bytes, name: str) -> str:

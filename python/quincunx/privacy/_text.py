@@ -206,6 +206,11 @@ def _has_index(rows: list[Row], names: list[str] | None, name: str, index: bool 
     if names is not None and not names[0]:
         return True
     if not any(map(is_number, first)) and all(first):
+        if len(set(first)) < len(first):  # answers of records, rather than names of rows
+            raise ValueError(
+                f"{name}: its first column holds words that come twice ({', '.join(first[:4])}, ...), which would be "
+                "published as they are: say `--index` where they are labels, and leave out what is private"
+            )
         return True
     called = names is not None and (names[0].lower() in _KEYS or names[0].lower().endswith("id"))
     if called or looks_like_labels(first):
