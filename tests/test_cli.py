@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import quincunx
-from quincunx import _core, cli, lattices
+from quincunx import _core, cli, counting, errors, lattices
 from quincunx.counting import (
     count_independent_sets,
     count_spanning_trees,
@@ -656,3 +656,15 @@ def test_what_cannot_be_written_is_named_as_it_was_asked_for(run, tmp_path):
         _, _, err = run("privatize", tmp_path / "counts.csv", "--epsilon", "1", "--out", out)
         assert err.endswith(f": {str(out)!r}\n")
     assert [path.name for path in tmp_path.iterdir()] == ["counts.csv"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(errors.ConvergenceError("not found"), 2), (errors.InternalError("a fault"), 1), (errors.WorkerError("gone"), 1)],
+)
+def test_errors_of_our_own_are_a_sentence_and_a_status(run, monkeypatch, error, status):
+    def fails(*_, **__):
+        raise error
+
+    monkeypatch.setattr(counting, "count_independent_sets", fails)
+    assert run("count", "independent-sets", "square", "3x3") == (status, "", f"quincunx: {error}\n")

@@ -1,6 +1,7 @@
 """The command line's verbs of random objects and of mechanisms: what they print is what Python says."""
 
 import collections
+import io
 import json
 
 import numpy as np
@@ -162,6 +163,17 @@ def test_a_release_is_one_for_every_verb_however_it_is_written(run, tmp_path, na
     assert run("audit", tmp_path / name, tmp_path / name)[0] == 0
     assert run("accuracy", tmp_path / name)[0] == 0
     assert "`--epsilon` must be left out for a release" in run("ldp", "mean", tmp_path / name, "--epsilon", 1)[2]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_releases_and_outputs_are_read_from_standard_input(run, tmp_path, monkeypatch, packed):
+    file = tmp_path / ("r.csv.gz" if packed else "r.npz")
+    LaplaceMechanism(1.0, 0, 10).release(np.arange(64.0)).save(file)
+    for words in (["accuracy", "-"], ["audit", "-", file, "--seed", 1], ["audit", file, "-", "--seed", 1]):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(file.read_bytes())))
+        found = run(*words)
+        assert found == run(*(file if word == "-" else word for word in words))
+        assert found[0] == 0
 
 
 @pytest.mark.parametrize("verb", [["release", "laplace"], ["ldp", "mean"]])

@@ -25,7 +25,7 @@ from quincunx._arguments import Boundary, Dask, File, On, Size, graph_of, lines_
 from quincunx._jobs import Started
 from quincunx._types import Facts
 from quincunx._verbs import Function, Idle, Parser, Verb, filled
-from quincunx.errors import ConvergenceWarning, MisfitWarning
+from quincunx.errors import ConvergenceError, ConvergenceWarning, InternalError, MisfitWarning, WorkerError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,9 +62,12 @@ def _run(words: list[str]) -> int:
         return 3
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ValueError, TypeError, OverflowError, MemoryError, ImportError, OSError) as error:
+    except (ValueError, TypeError, OverflowError, ConvergenceError, MemoryError, ImportError, OSError) as error:
         print(f"quincunx: {verb.in_options(str(error))}", file=sys.stderr)
         return 2
+    except (InternalError, WorkerError) as error:
+        print(f"quincunx: {error}", file=sys.stderr)
+        return 1
     return 0
 
 
@@ -429,20 +432,15 @@ def _job_result(
     return json_module.dumps(result) if json else _job_folder.spoken(result["value"])
 
 
-def _job_verify(dir: str, *, progress: bool = False) -> str | int:
+def _job_verify(dir: str, *, progress: bool = False) -> str:
     """Compute the result of a job by other ways, and say by which it was confirmed. Exit status 1: contradicted."""
     from quincunx import _job_checks
-    from quincunx.errors import InternalError
 
     job, verb, options = _job_in(dir, "job verify")
     values = _read_again(job, verb, options)
     if job.facts["inputs"] != values["inputs"]:
         raise ValueError("`dir` must hold a job whose input is as it was")
-    try:
-        return "\n".join(_job_checks.verify(verb.words[2], job, values["given"], progress))
-    except InternalError as error:
-        print(f"quincunx: {error}", file=sys.stderr)
-        return 1
+    return "\n".join(_job_checks.verify(verb.words[2], job, values["given"], progress))
 
 
 GROUPS = {
@@ -498,8 +496,11 @@ VERBS: dict[str, Verb] = {
         "privacy._command:accuracy_command",
         "say how far noise keeps a number from the true one",
         like=("privacy._command:mechanism_of",),
+        takes={"what": source_of},
     ),
-    "audit": Verb("privacy._command:audit_command", "put a claim of privacy to the test"),
+    "audit": Verb(
+        "privacy._command:audit_command", "put a claim of privacy to the test", takes={"x": source_of, "y": source_of}
+    ),
     "convert": Verb("privacy._command:convert_command", "write a release in another format", **_FILES),
     "ldp": Verb(
         "ldp._command:ldp_command",

@@ -1,5 +1,6 @@
 """Mechanisms and budgets on the command line: what its verbs from `release` to `budget` do."""
 
+import io
 import json as json_module
 import os
 import sys
@@ -216,7 +217,7 @@ def _content(source: str | os.PathLike[str] | BinaryIO) -> tuple[bytes, str]:
 
 
 def accuracy_command(
-    what: str,
+    what: str | os.PathLike[str] | BinaryIO,
     *,
     confidence: float = 0.95,
     epsilon: float | None = None,
@@ -230,8 +231,8 @@ def accuracy_command(
 
     Parameters
     ----------
-    what : str
-        A file with a release, or geometric, laplace, gaussian or discrete-gaussian.
+    what : path or binary file, or str
+        A file with a release, - is standard input; or geometric, laplace, gaussian or discrete-gaussian.
     confidence : float
         In (0, 1): the probability of at most this error for one number, by the exact law.
     epsilon, delta, bounds, n, radius
@@ -244,13 +245,13 @@ def accuracy_command(
     >>> accuracy_command("laplace", epsilon=1, bounds=(0, 100), confidence=0.9)
     '230.258...'
     """
-    if what in _NOISE:
+    if isinstance(what, str) and what in _NOISE:
         mechanism = mechanism_of(what, epsilon=epsilon, delta=delta, bounds=bounds, n=n, radius=radius)
-    elif os.path.isfile(what):
+    elif not isinstance(what, (str, os.PathLike)) or os.path.isfile(what):
         refuse("a release", epsilon=epsilon, delta=delta, bounds=bounds, n=n, radius=radius)
         mechanism = Release.load(what).noise
     else:
-        _check.one_of(what, "what", _NOISE) if "." not in what else None
+        _check.one_of(what, "what", _NOISE) if "." not in str(what) else None
         raise FileNotFoundError(f"{what}: there is no such file, and no mechanism of this name: {', '.join(_NOISE)}")
     found = mechanism.accuracy(confidence)
     values = np.asarray(found).tolist()
@@ -260,8 +261,8 @@ def accuracy_command(
 
 
 def audit_command(
-    x: str,
-    y: str,
+    x: str | os.PathLike[str] | BinaryIO,
+    y: str | os.PathLike[str] | BinaryIO,
     *,
     epsilon: float | None = None,
     delta: float = 0.0,
@@ -274,9 +275,9 @@ def audit_command(
 
     Parameters
     ----------
-    x : str
-        A CSV file with independent outputs for one data set, one a line, or a release.
-    y : str
+    x : path or binary file
+        A CSV file with independent outputs for one data set, one a line, or a release; - is standard input.
+    y : path or binary file
         The same number of outputs for a neighboring data set.
     epsilon : float, optional
         The claim.
@@ -305,7 +306,7 @@ def audit_command(
         content, name = _content(source)
         if is_release(content):
             refuse("a release", header=header)
-            outputs.append(np.asarray(Release.load(source)))
+            outputs.append(np.asarray(Release.load(io.BytesIO(content))))
         else:
             outputs.append(_csv.table(decoded(content, name), header=header))
     if len(outputs[0]) != len(outputs[1]):
