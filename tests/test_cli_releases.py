@@ -337,6 +337,7 @@ def test_priors_may_be_learnt(run, released, tmp_path):
         (["--model", "graph"], "--model"),
         (["--resume", "nothing.npz"], "nothing.npz"),
         (["--out", "no/such/folder/model.npz"], "`--out` must be a file in a folder that can be written"),
+        (["--out", ""], "`--out` must be a file in a folder that can be written"),
         (["--out", "."], "`--out` must be a file in a folder that can be written"),
         (["--threads", "0"], "`--threads` must be between 1 and 256"),
         (["--noise", "none"], "Negative values in data"),

@@ -41,6 +41,8 @@ class Folder:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
+        if not os.fspath(folder):  # of a variable of a shell that is not set: the folder that one is in
+            raise ValueError("`dir` must not be empty")
         self.folder = os.path.abspath(folder)
 
     def path(self, name: str) -> str:

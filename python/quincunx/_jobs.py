@@ -112,13 +112,15 @@ def run(
     CheckpointError
         If another process works in it.
     """
-    folder = os.path.abspath(dir)
-    words = shlex.split(notify) if notify else []
-    forecast = None if resume else _forecast(verb.words, given)
-    os.makedirs(folder, exist_ok=True)
-    lock = _core.CheckpointLock(os.path.join(folder, "job"))
+    job = Folder(dir)
     try:
-        job = Folder(folder)
+        words = shlex.split(notify or "")
+    except ValueError as error:
+        raise ValueError(f"`notify` must be a command, got {notify!r}: {error}") from None
+    forecast = None if resume else _forecast(verb.words, given)
+    os.makedirs(job.folder, exist_ok=True)
+    lock = _core.CheckpointLock(job.path("job"))
+    try:
         if resume:
             facts = job.facts
             if facts["inputs"] != inputs:

@@ -157,7 +157,7 @@ def factorize_command(
     if table is not None and table[1] == "csv" and (model in ("tensor", "tucker") or np.ndim(release.values) > 2):
         raise ValueError(f"`out` must be a .json or .npz file for a tensor, got {out}")
     if isinstance(out, (str, os.PathLike)):  # before the fit
-        if os.path.isdir(out) or not os.access(os.path.dirname(os.path.abspath(out)), os.W_OK):
+        if os.path.isdir(os.path.abspath(out)) or not os.access(os.path.dirname(os.path.abspath(out)), os.W_OK):
             raise ValueError(f"`out` must be a file in a folder that can be written, got {os.fspath(out)}")
     try:
         with dask_client(dask) as client:
