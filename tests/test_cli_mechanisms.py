@@ -187,7 +187,7 @@ def test_a_table_of_numbers_has_records_and_is_text(run, tmp_path, verb):
     assert f"{tmp_path / 'wide.csv'}" in run(*verb, tmp_path / "wide.csv", *how)[2]
     (tmp_path / "age.csv").write_text("2019_1\n1\n2\n")
     assert run(*verb, tmp_path / "age.csv", *how)[0] == 0
-    assert "could not convert string '2019_1'" in run(*verb, tmp_path / "age.csv", *how, "--no-header")[2]
+    assert "got '2019_1' on line 1" in run(*verb, tmp_path / "age.csv", *how, "--no-header")[2]
     (tmp_path / "age.csv").write_text("2019\n")
     assert "got an empty table" in run(*verb, tmp_path / "age.csv", *how, "--header")[2]
 

@@ -40,7 +40,9 @@ def test_a_first_line_is_names_or_a_record_by_a_rule_or_as_it_is_said():
         assert _csv.table(text, labels, header=names)[:, 0].tolist() == found
         if otherwise is not None:
             assert _csv.table(text, labels, header=True)[:, 0].tolist() == otherwise
-    with pytest.raises(ValueError, match="labels declared: could not convert string 'tea'"):
+    with pytest.raises(
+        ValueError, match=r"must hold numbers separated by commas, or labels declared, 1 a line, got 'tea' on line 1$"
+    ):
         _csv.table("tea\n3\n5", header=False)
 
 
@@ -53,3 +55,11 @@ def test_numbers_that_pandas_names_columns_by_are_refused_until_it_is_said():
         _csv.table(text)
     assert _csv.table(text, header=True).tolist() == frame.to_numpy().tolist()
     assert _csv.table(text, header=False).shape == (3, 3)
+
+
+def test_lines_that_are_no_records_are_named_in_any_piece():
+    """By their number in the file, where NumPy counts those that it was given, at times from 0 and at times from 1."""
+    lines = ["a,b", "", "1,2", "3,4", "5,6", "7,x"]
+    for wrong in ("7,x", "7", "7,8,9", " "):
+        with pytest.raises(ValueError, match=rf", 2 a line, got '{wrong.strip()}' on line 6$"):
+            list(_csv.tables([*lines[:5], wrong, "1,2"], piece=3))

@@ -101,15 +101,23 @@ def tables(
         )
         return found
 
+    before = first.number if names else 0
     for some in itertools.chain([head], iter(lambda: list(itertools.islice(lines, piece)), [])):
+        before += len(some)
         if some is not head and not any(map(str.strip, some)):
             continue
         try:
             found = parsed(some, np.str_ if words else np.float64)
         except ValueError as reason:
-            raise ValueError(
-                f"`source` must hold numbers separated by commas, or labels declared: {reason}"
-            ) from reason
+            rule = "`source` must hold numbers separated by commas, or labels declared"
+            for number, fields in rows(some, "source"):
+                read = fields if columns is None else [fields[i] for i in columns if i < len(fields)]
+                if len(fields) != len(second) or not (words or all(map(is_number, read))):
+                    place = before - len(some) + number
+                    raise ValueError(
+                        f"{rule}, {len(second)} a line, got {','.join(fields)!r:.60} on line {place}"
+                    ) from None
+            raise ValueError(f"{rule}: {reason}") from reason
         if not words and np.abs(found).max(initial=0.0) >= 2**53:
             with contextlib.suppress(ValueError):  # whole numbers beyond those that doubles hold
                 found = parsed(some, np.int64)

@@ -586,6 +586,11 @@ def test_the_command_line_reads_files_in_pieces(what, tmp_path, monkeypatch):
         pieces = json.loads(_command.ldp_command(verb, tmp_path / "file.csv", **settings))
     for name, row in whole["posterior"].items():
         assert pieces["posterior"][name] == (pytest.approx(row, rel=1e-6) if what == "mean" else row)
+    if what == "mean":
+        lines[20] = "nan"
+        (tmp_path / "file.csv").write_text("\n".join(lines))
+        with pytest.raises(ValueError, match=r"finite numbers, got nan at index \(6,\), counted from record 13 on$"):
+            _command.ldp_command(verb, tmp_path / "file.csv", **settings)
 
 
 @pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")

@@ -111,8 +111,7 @@ def ldp_command(
     if what != "regression":
         released, later = _flat(released, what), (_flat(some, what) for some in later)
     if (second := next(later, None)) is not None:
-        pieces = itertools.chain([released, second], later)
-        released, mechanism = Summary.from_parts(pieces, model, mechanism=mechanism), None
+        released, mechanism = _summed(itertools.chain([released, second], later), model, mechanism), None
     model.fit(released, mechanism=mechanism)
     summary = model.summary()
     if json:
@@ -121,6 +120,18 @@ def ldp_command(
     for name, row in summary.items():
         lines.append(f"{name:<18}" + "".join(f"{row[key]:>12.5g}" for key in ("mean", "sd", "q2.5", "q97.5")))
     return "\n".join(lines)
+
+
+def _summed(pieces: Iterator[Array], model: Any, mechanism: Mechanism | None) -> Summary:
+    """Return the summary of pieces of a file; errors say where the one begins whose indices they have."""
+    summed, before = Summary(model._summarized_as()), 0
+    for piece in pieces:
+        try:
+            summed += model.summarize(piece, mechanism=mechanism)
+        except ValueError as error:
+            raise ValueError(f"{error}" + f", counted from record {before} on" * bool(before)) from error
+        before += len(piece)
+    return summed
 
 
 def _read(source: Any, declared: object, header: bool | None) -> tuple[Any, Iterator[Any]]:
