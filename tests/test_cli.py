@@ -7,6 +7,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import sysconfig
 import time
 from fractions import Fraction
@@ -668,3 +669,13 @@ def test_errors_of_our_own_are_a_sentence_and_a_status(run, monkeypatch, error, 
 
     monkeypatch.setattr(counting, "count_independent_sets", fails)
     assert run("count", "independent-sets", "square", "3x3") == (status, "", f"quincunx: {error}\n")
+
+
+def test_streams_that_are_closed_are_empty_or_go_nowhere(run, monkeypatch):
+    for name in ("stdin", "stdout"):
+        monkeypatch.setattr(f"sys.{name}", None)
+    assert run("count", "matchings", "square", "3x3") == (0, "", "")
+    status, _, err = run("privatize", "-", "--epsilon", "1")
+    assert (status, err) == (2, "quincunx: standard input: there are no counts in it\n")
+    for stream in (sys.stdin, sys.stdout):
+        stream.close()

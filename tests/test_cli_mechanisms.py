@@ -3,6 +3,8 @@
 import collections
 import io
 import json
+import os
+import threading
 
 import numpy as np
 import pytest
@@ -174,6 +176,12 @@ def test_releases_and_outputs_are_read_from_standard_input(run, tmp_path, monkey
         found = run(*words)
         assert found == run(*(file if word == "-" else word for word in words))
         assert found[0] == 0
+        if hasattr(os, "mkfifo"):
+            pipe = tmp_path / "pipe"
+            pipe.unlink(missing_ok=True)
+            os.mkfifo(pipe)
+            threading.Thread(target=pipe.write_bytes, args=(file.read_bytes(),), daemon=True).start()
+            assert found == run(*(pipe if word == "-" else word for word in words))
 
 
 @pytest.mark.parametrize("verb", [["release", "laplace"], ["ldp", "mean"]])

@@ -37,8 +37,15 @@ class _Input(io.BytesIO):
 
 
 def source_of(path: str) -> str | BinaryIO:
-    """Return a path, or for `-` a file with all of standard input, which may be read again."""
-    return _Input(sys.stdin.buffer.read()) if path == "-" else path
+    """Return a path, or a file with all of standard input, for `-`, or of a pipe, which may be read again."""
+    if path == "-":
+        return _Input(sys.stdin.buffer.read())
+    if not os.path.exists(path) or os.path.isfile(path) or os.path.isdir(path):
+        return path
+    with open(path, "rb") as pipe:
+        file = _Input(pipe.read())
+    file.name = path
+    return file
 
 
 def lines_of(path: str) -> str | TextIO:

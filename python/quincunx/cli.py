@@ -30,6 +30,9 @@ from quincunx.errors import ConvergenceError, ConvergenceWarning, InternalError,
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; return its exit status."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by who started this process, as daemons do
+            setattr(sys, name, open(os.devnull, mode))
     try:
         return _run(list(sys.argv[1:] if arguments is None else arguments))
     except KeyboardInterrupt:  # also while the room of a verb is imported

@@ -1,6 +1,5 @@
 """Mechanisms and budgets on the command line: what its verbs from `release` to `budget` do."""
 
-import io
 import json as json_module
 import os
 import sys
@@ -306,7 +305,9 @@ def audit_command(
         content, name = _content(source)
         if is_release(content):
             refuse("a release", header=header)
-            outputs.append(np.asarray(Release.load(io.BytesIO(content))))
+            if not isinstance(source, (str, os.PathLike)):
+                source.seek(0)
+            outputs.append(np.asarray(Release.load(source)))
         else:
             outputs.append(_csv.table(decoded(content, name), header=header))
     if len(outputs[0]) != len(outputs[1]):
