@@ -246,6 +246,17 @@ def test_changed_input_is_refused(run, tmp_path, folder):
     assert run("job", "verify", folder)[0] == 2
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+def test_a_pipe_is_no_input_of_a_job(run, tmp_path, folder):
+    """It was empty once its digest was taken, so that an empty graph was counted."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    status, out, err = run("job", "start", "count", "matchings", "--edges", pipe, "--dir", folder)
+    assert (status, out) == (2, "")
+    assert f"`--edges` must be a file, which a job can read again when it goes on, got {pipe}" in err
+    assert not folder.exists()
+
+
 def test_inputs_are_found_from_anywhere(run, tmp_path, folder, monkeypatch):
     (tmp_path / "edges.csv").write_text("0,1\n1,2\n")
     monkeypatch.chdir(tmp_path)

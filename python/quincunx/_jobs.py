@@ -82,8 +82,8 @@ class Started(Verb):
         for name, value in given.items():
             if read_as(self.parameters[name]).get("metavar") == "FILE" and value is not None:
                 path = os.fspath(value)
-                if path == "-":
-                    raise ValueError(f"`{name}` must be a file, which a job can read again when it goes on, got -")
+                if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
+                    raise ValueError(f"`{name}` must be a file, which a job can read again when it goes on, got {path}")
                 with open(path, "rb") as file:
                     inputs[path] = hashlib.file_digest(file, "sha256").hexdigest()
         return own | {"inputs": inputs, "given": super().values(given)}
