@@ -67,6 +67,13 @@ def test_numbers_are_released_and_the_file_says_by_what(run, ages, tmp_path, mec
     assert run("accuracy", tmp_path / "r.json")[1] == run(*before)[1]
 
 
+def test_rows_have_no_bounds(run, tmp_path):
+    (tmp_path / "rows.csv").write_text("1,2\n3,4\n")
+    how = ["gaussian", tmp_path / "rows.csv", "--epsilon", 1]
+    assert run("release", *how, "--radius", 1, "--out", tmp_path / "r.npz")[0] == 0
+    assert "must have one column for gaussian with `--bounds`, got 2" in run("release", *how, "--bounds", 0, 1)[2]
+
+
 def test_whole_numbers_beyond_doubles_are_released_as_they_are_or_refused(run, tmp_path):
     large = 2**60 + 1
     (tmp_path / "ids.csv").write_text(f"{large}\n1\n")
@@ -101,6 +108,10 @@ def test_categories_are_released_by_declared_labels(run, tmp_path):
         (["laplace", "--epsilon", 1, "--bounds", 0, 1, "--radius", 1], "`--radius` must be left out for laplace"),
         (["laplace", "--epsilon", 1, "--bounds", 0, 1, "--delta", 0.1], "`--delta` must be left out for laplace"),
         (["geometric", "--epsilon", 1], "`--bounds` or `--n` must be given for geometric"),
+        (
+            ["gaussian", "--epsilon", 1, "--radius", 1, "--bounds", 0, 1],
+            "`--bounds` must be given for gaussian, not both",
+        ),
         (["geometric", "--epsilon", 1, "--bounds", 0.5, 1], "`--bounds` must be a whole number"),
         (["unary-encoding", "--epsilon", 1], "`--categories` must be given for unary-encoding"),
         (["laplas", "--epsilon", 1], "did you mean 'laplace'?"),

@@ -112,8 +112,9 @@ def mechanism_of(
     may = [*takes, "delta"] if name.endswith("gaussian") else takes
     refuse(name, **{option: value for option, value in given.items() if option not in may})
     delta = 1e-6 if delta is None else delta
-    if all(given[option] is None for option in takes):
-        raise ValueError(f"{' or '.join(f'`{option}`' for option in takes)} must be given for {name}")
+    if sum(given[option] is not None for option in takes) != 1:
+        both = ", not both" * (len(takes) > 1)
+        raise ValueError(f"{' or '.join(f'`{option}`' for option in takes)} must be given for {name}{both}")
     if name == "laplace":
         assert bounds is not None
         return LaplaceMechanism(epsilon, *bounds)
@@ -191,8 +192,9 @@ def release_command(
         if np.abs(values).max(initial=0) >= 2**53:  # which doubles have rounded
             raise ValueError("`source` must hold whole numbers from 2**53 on without a decimal point in any of them")
     # Rows of numbers are one record each for the Gaussian mechanism alone, which has a norm.
-    if values.ndim > 1 and mechanism != "gaussian":
-        raise ValueError(f"`source` must have one column for {mechanism}, got {values.shape[1]}")
+    if values.ndim > 1 and (mechanism != "gaussian" or bounds is not None):
+        beside = " with `bounds`" * (mechanism == "gaussian")
+        raise ValueError(f"`source` must have one column for {mechanism}{beside}, got {values.shape[1]}")
     how = {"bounds": bounds, "n": n, "radius": radius, "categories": categories}
     made = mechanism_of(mechanism, epsilon=epsilon, delta=delta, dimension=table.shape[1], **how)  # type: ignore[arg-type]
     return _written(made.release(values), out, format)
