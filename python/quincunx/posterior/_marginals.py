@@ -115,12 +115,12 @@ def _marginal(net: DiscreteBayesNet, names: Nodes, release: Release) -> NoisyMar
         raise TypeError(f"`marginals` must have tuples of columns as keys, got {names!r}")
     if not isinstance(release, Release) or release.noise is None:
         raise TypeError(f"`marginals` must be releases with a law of their noise, got {type(release).__name__}")
-    for name in names:
-        net.family(name)
+    if len(set(names)) < len(names) or not set(names) <= set(net.nodes):
+        raise ValueError(f"`marginals` must have columns of `domain`, {list(net.nodes)}, once each in a key, got {names}")
     places = [net._columns[name] for name in names]
     shape = tuple(net._sizes[name] for name in names)
     values = _check.reals(release.values, f"marginals[{names}]")
-    if len(set(places)) < len(places) or values.shape != shape:
+    if values.shape != shape:
         raise ValueError(f"`marginals[{names}]` must have an axis for each column, {shape}, got {values.shape}")
     variance = _variance(release.noise)
     if variance is None:
