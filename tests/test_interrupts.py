@@ -249,7 +249,7 @@ HEARD = {
         privacy.subsampled posterior.tv_bound leakage.leakage_bound leakage.utility_bound
     """,
     "its loops are Python's, on what the caller holds or a file says": """
-        factorization.CentralPoissonFactorization
+        factorization.CentralPoissonFactorization factorization.MPIShards
         counting.transfer_matrices datasets.fetch_adult datasets.fetch_enron datasets.fetch_kosarak datasets.fetch_wine
         datasets.folder entropy.solved_entropy graphs.Graph graphs.induced_graph graphs.lps_graph
         graphs.read_dimacs graphs.read_edges graphs.read_graph6 lattices.UnitCell lattices.draw

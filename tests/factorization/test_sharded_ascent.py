@@ -59,6 +59,14 @@ def test_it_stops_where_an_ascent_in_one_process_does_and_goes_on_elsewhere(case
     np.testing.assert_array_equal(part.components_, at_once.components_)
 
 
+@pytest.mark.parametrize("client", [None, 2])
+def test_an_ascent_of_nothing_ends(client):
+    model = PoissonFactorization(2, inference="vi", n_chains=1, random_state=1)
+    model.fit(np.ones((5, 4), dtype=int), alpha=0.3, mask=np.ones((5, 4), dtype=bool), client=client)
+    assert model.n_iter_ < 10
+    assert model._posterior.best.converged
+
+
 class Losing(_sharded_ascent.AscentShard):
     """Rows of a part that are lost before some of the calls: the shard is as after one that was half done."""
 

@@ -123,8 +123,9 @@ class Schedule:
         return max(0, self.until // self.thin - max(iteration, self.n_warmup) // self.thin)
 
     def settled(self, bounds: Sequence[float] | Floats) -> bool:
-        """Say whether the last two values of an objective agree within the tolerance."""
-        return len(bounds) > 1 and bool(abs(bounds[-1] - bounds[-2]) < self.tolerance * abs(bounds[-1]))
+        """Say whether the last two values of an objective agree within the tolerance; both may be zero."""
+        size = max(abs(bounds[-1]), np.finfo(float).tiny) if len(bounds) else 0.0
+        return len(bounds) > 1 and bool(abs(bounds[-1] - bounds[-2]) < self.tolerance * size)
 
 
 class Single(Sampler):

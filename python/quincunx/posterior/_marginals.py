@@ -116,7 +116,8 @@ def _marginal(net: DiscreteBayesNet, names: Nodes, release: Release) -> NoisyMar
     if not isinstance(release, Release) or release.noise is None:
         raise TypeError(f"`marginals` must be releases with a law of their noise, got {type(release).__name__}")
     if len(set(names)) < len(names) or not set(names) <= set(net.nodes):
-        raise ValueError(f"`marginals` must have columns of `domain`, {list(net.nodes)}, once each in a key, got {names}")
+        known = list(net.nodes)
+        raise ValueError(f"`marginals` must have columns of `domain`, {known}, once each in a key, got {names}")
     places = [net._columns[name] for name in names]
     shape = tuple(net._sizes[name] for name in names)
     values = _check.reals(release.values, f"marginals[{names}]")

@@ -275,9 +275,10 @@ impl CoordinateAscent {
         })
     }
 
-    /// Whether the last two bounds agree.
+    /// Whether the last two bounds agree. Both are zero where nothing is observed.
     fn settled(&self, tolerance: f64) -> bool {
-        matches!(self.bounds.as_slice(), [.., before, last] if (last - before).abs() < tolerance * last.abs())
+        let close = |before: f64, last: f64| (last - before).abs() < tolerance * last.abs().max(f64::MIN_POSITIVE);
+        matches!(self.bounds.as_slice(), [.., before, last] if close(*before, *last))
     }
 
     /// Adds the bound after the last iteration.
