@@ -164,48 +164,64 @@ class Local:
         return own
 
 
-class _Actor:
-    """A shard where Dask has it.
+class Remote:
+    """A shard in another process, or what its making raised; an exception of it is a result.
 
     Of the states that it was to remember it has the last two: the last one may not have been heard of by all shards.
-    What crosses is bytes, for arrays that Dask hands on may be misaligned; and an exception of the shard's is a result,
-    lest it be taken for one of Dask's.
     """
+
+    def __init__(self, make: Callable[[], Shard]) -> None:
+        self._states: dict[int, Any] = {}
+        self._shard: Any = None
+        self.failed: Exception | None = None
+        try:
+            self._shard = make()
+        except Exception as error:
+            self.failed = error
+
+    def call(self, method: str, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+        """Call a method of the shard, or one of the two below; say whether all was well, and what came of it."""
+        try:
+            if self.failed is not None:
+                raise self.failed
+            where = self if method in ("remember", "restore") else self._shard
+            return True, getattr(where, method)(*arguments)
+        except Exception as error:
+            return False, error
+
+    def remember(self, number: int) -> Any:
+        """Keep a copy of the state under a number, and return it."""
+        before = {number - 1: self._states[number - 1]} if number - 1 in self._states else {}
+        self._states = before | {number: self._shard.state()}
+        return self._states[number]
+
+    def restore(self, number: int, state: Any = None) -> None:
+        """Go back to the copy under a number, or to a state that is given."""
+        if state is not None:
+            self._states = {number: state}
+        self._shard.restore(self._states[number])
+
+
+class _Actor:
+    """A shard where Dask has it: what crosses is bytes, for arrays that Dask hands on may be misaligned."""
 
     def __init__(self, make: Make, part: bytes, threads: int | None, block: Any) -> None:
         own = sys.modules["distributed"].get_worker().state.nthreads
-        self._states: dict[int, Any] = {}
-        self._shard: Any = None
-        self._failed: Exception | None = None
-        try:
+
+        def made() -> Shard:
             whole = pickle.loads(part)
             if block is not None:
                 whole.take(block)
-            self._shard = make(whole, own if threads is None else threads)
-        except Exception as error:
-            self._failed = error
+            return make(whole, own if threads is None else threads)
+
+        self._remote = Remote(made)
 
     def call(self, method: str, arguments: bytes) -> bytes:
-        """Call a method of the shard, or one of the two below."""
+        """Call a method of the shard."""
         try:
-            if self._failed is not None:
-                raise self._failed
-            where = self if method in ("remember", "restore") else self._shard
-            return pickle.dumps((True, getattr(where, method)(*pickle.loads(arguments))), 5)
+            return pickle.dumps(self._remote.call(method, pickle.loads(arguments)), 5)
         except Exception as error:
             return pickle.dumps((False, error), 5)
-
-    def remember(self, number: int) -> bytes:
-        """Keep a copy of the state under a number, and return it packed."""
-        before = {number - 1: self._states[number - 1]} if number - 1 in self._states else {}
-        self._states = before | {number: self._shard.state()}
-        return pickle.dumps(self._states[number], 5)
-
-    def restore(self, number: int, state: bytes | None) -> None:
-        """Go back to the copy under a number, or to a state that is given."""
-        if state is not None:
-            self._states = {number: pickle.loads(state)}
-        self._shard.restore(self._states[number])
 
 
 class DaskActors:
@@ -218,7 +234,7 @@ class DaskActors:
         self._sizes: Sequence[int] = ()
         self._actors: list[Any] = []
         self._places: list[str | None] = []
-        self._saved: tuple[int, list[bytes], Any] = (0, [], None)
+        self._saved: tuple[int, list[Any], Any] = (0, [], None)
         self._spread = 0  # workers with shards, while none was lost
 
     def __enter__(self) -> Self:

@@ -11,10 +11,11 @@ import signal
 import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from quincunx import _check
-from quincunx._inference._shards import Host, Make, Shard
+from quincunx._inference._shards import Host, Make, Remote
 from quincunx.errors import TooLargeError
 
 if TYPE_CHECKING:
@@ -92,12 +93,11 @@ class MPIShards:
 
 
 class _Rank:
-    """What a rank has: its shards, and the states that they were to remember, by numbers."""
+    """What a rank has: its shards, by their numbers."""
 
     def __init__(self, comm: Intracomm) -> None:
         self._comm = comm
-        self._shards: dict[int, Shard] = {}
-        self._states: dict[int, dict[int, Any]] = {}
+        self._shards: dict[int, Remote] = {}
 
     def answer(self, message: _Message, own: list[Any] | None) -> Any:
         """Take part in a round; the first rank has the shards' own arguments, and gets the answers."""
@@ -106,44 +106,27 @@ class _Rank:
         return self._comm.gather(self._call(method, arguments, given))
 
     def _call(self, method: str, arguments: tuple[Any, ...], own: list[tuple[int, Any]] | None) -> _Answer:
-        """Call a method of all shards, or one of those below; an exception is a result."""
+        """Call a method of all shards, or make them."""
         if method == "start":
             make, threads = arguments
             return self._start(make, threads, own or [])
         calls = [(i, arguments) for i in self._shards] if own is None else own
-        if method == "remember":  # the last one too: this one may not have been heard of
-            (number,) = arguments
-            answers = [(i, *self._one(i, "state", ())) for i in self._shards]
-            before = {number - 1: self._states[number - 1]} if number - 1 in self._states else {}
-            self._states = before | {number: {i: state for i, _, state in answers}}
-            return [(i, well, None if well else error) for i, well, error in answers]
-        if method == "restore":
-            calls = [(i, (state,)) for i, state in self._states[arguments[0]].items()]
-        return [(i, *self._one(i, method, given)) for i, given in calls]
-
-    def _one(self, i: int, method: str, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
-        try:
-            return True, getattr(self._shards[i], method)(*arguments)
-        except Exception as error:
-            return False, error
+        answers = [(i, *self._shards[i].call(method, given)) for i, given in calls]
+        if method == "remember":  # where it is: nobody else could make it anew
+            answers = [(i, well, None if well else error) for i, well, error in answers]
+        return answers
 
     def _start(self, make: Make | None, threads: int | None, own: list[tuple[int, Any]]) -> _Answer:
         """Make the shards of a fit in the place of those before; without `make` there are none."""
-        self._shards, self._states = {}, {}
+        self._shards = {}
         if make is None:
             return []
         needed, limit = sum(size for _, (_, size) in own), _check.available_memory()
         words = f"the shards of a rank need about {needed} bytes, and {limit} are available: give more ranks"
-        answers: _Answer = []
-        for i, (part, _) in own:
-            try:
-                if needed > limit:
-                    raise TooLargeError(words, needed, limit)
-                self._shards[i] = make(part, _check.threads(threads))
-                answers.append((i, True, None))
-            except Exception as error:
-                answers.append((i, False, error))
-        return answers
+        if needed > limit:
+            return [(i, False, TooLargeError(words, needed, limit)) for i, _ in own]
+        self._shards = {i: Remote(partial(make, part, _check.threads(threads))) for i, (part, _) in own}
+        return [(i, shard.failed is None, shard.failed) for i, shard in self._shards.items()]
 
 
 class _FirstRank(Host):
