@@ -716,3 +716,21 @@ def test_shards_begin_at_a_block_of_rows(first_row, says):
     chain, facts = chain_and_facts(np.ones((2, 3), dtype=np.int64), 2)
     with pytest.raises(ValueError, match=f"`first_row` must be {says}"):
         chain.place(first_row, facts)
+
+
+def test_an_exception_that_would_not_arrive_is_told_of():
+    class Odd(Exception):
+        def __init__(self, what, why):
+            super().__init__(f"{what}: {why}")
+
+    class Failing:
+        def state(self):
+            raise Odd("disk", "full")
+
+    def no_shard():
+        raise Odd("part", "lost")
+
+    for make, words in ((Failing, "Odd: disk: full"), (no_shard, "Odd: part: lost")):
+        well, error = pickle.loads(pickle.dumps(_shards.Remote(make).call("state", ())))
+        assert not well
+        assert (type(error), str(error)) == (RuntimeError, words)

@@ -164,6 +164,15 @@ class Local:
         return own
 
 
+def _sendable(error: Exception) -> Exception:
+    """Return an exception, or one that says the same where it would not arrive: whoever waits for it would go on."""
+    try:
+        pickle.loads(pickle.dumps(error))
+        return error
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+
+
 class Remote:
     """A shard in another process, or what its making raised; an exception of it is a result.
 
@@ -177,7 +186,7 @@ class Remote:
         try:
             self._shard = make()
         except Exception as error:
-            self.failed = error
+            self.failed = _sendable(error)
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
         """Call a method of the shard, or one of the two below; say whether all was well, and what came of it."""
@@ -187,7 +196,7 @@ class Remote:
             where = self if method in ("remember", "restore") else self._shard
             return True, getattr(where, method)(*arguments)
         except Exception as error:
-            return False, error
+            return False, _sendable(error)
 
     def remember(self, number: int) -> Any:
         """Keep a copy of the state under a number, and return it."""

@@ -82,7 +82,7 @@ class MPIShards:
                 rank.answer(message, None)
         finally:
             if main:
-                signal.signal(signal.SIGINT, before)
+                signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
             comm.Free()
         return None
 
