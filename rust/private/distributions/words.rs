@@ -117,6 +117,21 @@ impl RowWords {
         uniform(self.word())
     }
 
+    /// The next uniform numbers.
+    #[inline(always)]
+    pub fn uniforms(&mut self, mut out: &mut [f64]) {
+        while !out.is_empty() {
+            if self.used == AHEAD {
+                self.refill();
+            }
+            let words = &self.buffer[self.used..];
+            let (now, later) = out.split_at_mut(words.len().min(out.len()));
+            now.iter_mut().zip(words).for_each(|(out, word)| *out = uniform(*word));
+            self.used += now.len();
+            out = later;
+        }
+    }
+
     /// Fills a slice with the next words.
     pub fn fill(&mut self, out: &mut [u64]) {
         self.used = AHEAD;

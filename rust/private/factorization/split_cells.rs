@@ -3,12 +3,35 @@
 //! Products u_k R_vk are summed in eight lanes, component k in lane k mod 8, and every partial sum is kept. An event finds its
 //! lane among the sums of lanes and its place among the partial sums of that lane, all by comparisons without a branch.
 //!
+//! Sums of a tile of cells are formed first and its events follow in one loop, which knows of each its cell: how many events a
+//! cell has is a jump that nobody guesses, and what a wrong guess throws away would be the sums of the next cell.
+//!
 //! Source: derived here; the order of the partial sums is that of [`super::split`].
 
 use super::factor_matrix::FactorMatrix;
 use super::split::{MANY, last_positive};
 use crate::distributions::words::RowWords;
 use crate::numeric::floats::{FloatWork, Floats, LANES};
+
+/// Cells of a tile, 11 KiB. Of 8, 16 and 32 the fastest.
+const TILE: usize = 16;
+/// Events of a cell at most; a tile ends with the cell that takes it beyond so many.
+const MOST: usize = MANY as usize * LANES * LANES;
+
+/// A cell of a tile, in whole lines of the cache.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Cell {
+    /// `partial[b][l]`, the sum of u_k R_vk over k = l, l + 8, ..., l + 8 b: it never falls with b. Infinity where no b is.
+    partial: [[f64; LANES]; LANES],
+    /// Where lanes end, behind a zero and what is not used: lane l begins at `edges[7 + l]` and ends at the next.
+    edges: [f64; 2 * LANES],
+    /// The first block of its column.
+    start: usize,
+}
+
+/// One without counts.
+const EMPTY: Cell = Cell { partial: [[f64::INFINITY; LANES]; LANES], edges: [0.0; 2 * LANES], start: 0 };
 
 /// The counts of some cells of a row.
 pub struct SplitCells<'a> {
@@ -56,49 +79,68 @@ impl SplitCells<'_> {
         let Self { left, right, columns, counts, words, cells, parts, left_over } = self;
         // Component k is at (block, lane) = (k / 8, k mod 8); a column v has the blocks B v .. B v + B of `cells`.
         let (cells, _) = cells.as_chunks_mut::<LANES>();
-        let (parts, _) = parts.as_chunks_mut::<LANES>();
-        let Some(parts) = parts.first_chunk_mut::<B>() else { return };
         let mut weights = [f.splat(0.0); B];
         for (weight, left) in weights.iter_mut().zip(left.as_chunks::<LANES>().0) {
             *weight = f.load(left);
         }
-        // partial[b][l] = sum of u_k R_vk over k = l, l + 8, ..., l + 8 b: it never falls with b.
-        let mut partial = [[0.0; LANES]; B];
-        // Where each lane starts, and where the last one ends.
-        let mut edges = [0.0; LANES + 1];
-        for &column in columns {
-            let count = counts[column as usize] as u64;
-            let mut sum = f.splat(0.0);
-            let factors = right.row(column as usize).as_chunks::<LANES>().0;
-            for ((partial, factor), weight) in partial.iter_mut().zip(factors).zip(weights) {
-                sum = f.add(sum, f.mul(weight, f.load(factor)));
-                f.store(sum, partial);
+        let mut own_parts = [[0; LANES]; LANES];
+        let mut tile = [EMPTY; TILE];
+        // The cell of each event, written by eights, and where it falls.
+        let mut events = [0; 2 * MOST + LANES];
+        let mut uniforms = [0.0; 2 * MOST];
+        let mut rest = columns;
+        while !rest.is_empty() {
+            let (mut used, mut found) = (0, 0);
+            while used < TILE && found <= MOST {
+                let Some((&column, others)) = rest.split_first() else { break };
+                rest = others;
+                let count = counts[column as usize] as u64;
+                let cell = &mut tile[used];
+                let mut sum = f.splat(0.0);
+                let factors = right.row(column as usize).as_chunks::<LANES>().0;
+                for ((partial, factor), weight) in cell.partial.iter_mut().zip(factors).zip(weights) {
+                    sum = f.add(sum, f.mul(weight, f.load(factor)));
+                    f.store(sum, partial);
+                }
+                let ends = &mut cell.edges.as_chunks_mut::<LANES>().0[1];
+                f.store(f.prefix(sum), ends);
+                if !(ends[LANES - 1] >= f64::MIN_POSITIVE) || count > MANY * (LANES * B) as u64 {
+                    left_over.push(column);
+                    continue;
+                }
+                cell.start = B * column as usize;
+                for eight in events[found..].chunks_exact_mut(LANES).take((count as usize).div_ceil(LANES)) {
+                    eight.fill(used as u8);
+                }
+                found += count as usize;
+                used += 1;
             }
-            let ends = f.prefix(sum);
-            if let Some(ends_of) = edges.last_chunk_mut::<LANES>() {
-                f.store(ends, ends_of);
-            }
-            let total = edges[LANES];
-            if !(total >= f64::MIN_POSITIVE) || count > MANY * (LANES * B) as u64 {
-                left_over.push(column);
-                continue;
-            }
-            let start = B * column as usize;
-            let Some(cell) = cells[start..start + B].first_chunk_mut::<B>() else { continue };
-            for _ in 0..count {
-                let target = words.uniform() * total;
+            words.uniforms(&mut uniforms[..found]);
+            for (&event, &uniform) in events.iter().zip(&uniforms[..found]) {
+                let Cell { partial, edges, start } = &tile[event as usize % TILE];
+                let target = uniform * edges[2 * LANES - 1];
                 // The first lane whose end is beyond the target: a run of ones, for rounding may put an end a unit below the one
                 // before it. The last lane is never passed, for u * total may round to the total.
-                let lane = (f.bits(f.splat(target), ends) & 0x7f).trailing_ones() as usize;
-                let target = target - edges[lane];
+                let ends = f.load(&edges.as_chunks().0[1]);
+                let lane = (f.bits(f.splat(target), ends) & 0x7f).trailing_ones() as usize % LANES;
+                let target = target - edges[LANES - 1 + lane];
+                // How many partial sums it reaches, bit by bit.
                 let mut block = 0;
-                for partial in &partial {
-                    block += usize::from(partial[lane] <= target);
+                for step in [4, 2, 1] {
+                    if step <= B {
+                        block += step * usize::from(partial[block + step - 1][lane] <= target);
+                    }
                 }
-                let (block, lane) = if block < B { (block, lane) } else { last_positive(&partial, lane) };
-                cell[block][lane] += 1;
-                parts[block][lane] += 1;
+                if B == LANES {
+                    block += usize::from(partial[block][lane] <= target);
+                }
+                let (block, lane) = if block < B { (block, lane) } else { last_positive(&partial[..B], lane) };
+                cells[start + block][lane] += 1;
+                own_parts[block % LANES][lane] += 1;
             }
+        }
+        for (sum, part) in parts.iter_mut().zip(own_parts.as_flattened()) {
+            *sum += part;
         }
     }
 }
