@@ -16,7 +16,9 @@ use crate::numeric::floats::{FloatWork, Floats, LANES};
 /// Cells of a tile, 11 KiB. Of 8, 16 and 32 the fastest.
 const TILE: usize = 16;
 /// Events of a cell at most; a tile ends with the cell that takes it beyond so many.
-const MOST: usize = MANY as usize * LANES * LANES;
+const MOST: usize = MANY as usize * MOST_COMPONENTS;
+/// Components at most.
+const MOST_COMPONENTS: usize = LANES * LANES;
 
 /// A cell of a tile, in whole lines of the cache.
 #[derive(Clone, Copy)]
@@ -26,7 +28,7 @@ struct Cell {
     partial: [[f64; LANES]; LANES],
     /// Where lanes end, behind a zero and what is not used: lane l begins at `edges[7 + l]` and ends at the next.
     edges: [f64; 2 * LANES],
-    /// The first block of its column.
+    /// Where its column begins among the sums.
     start: usize,
 }
 
@@ -78,16 +80,16 @@ impl SplitCells<'_> {
     fn split<F: Floats, const B: usize>(self, f: F) {
         let Self { left, right, columns, counts, words, cells, parts, left_over } = self;
         // Component k is at (block, lane) = (k / 8, k mod 8); a column v has the blocks B v .. B v + B of `cells`.
-        let (cells, _) = cells.as_chunks_mut::<LANES>();
         let mut weights = [f.splat(0.0); B];
         for (weight, left) in weights.iter_mut().zip(left.as_chunks::<LANES>().0) {
             *weight = f.load(left);
         }
-        let mut own_parts = [[0; LANES]; LANES];
+        let mut own_parts = [0; MOST_COMPONENTS];
         let mut tile = [EMPTY; TILE];
-        // The cell of each event, written by eights, and where it falls.
+        // The cell of each event, written by eights; the share of its sum that is before the event; its component.
         let mut events = [0; 2 * MOST + LANES];
         let mut uniforms = [0.0; 2 * MOST];
+        let mut components = [0; 2 * MOST];
         let mut rest = columns;
         while !rest.is_empty() {
             let (mut used, mut found) = (0, 0);
@@ -108,7 +110,7 @@ impl SplitCells<'_> {
                     left_over.push(column);
                     continue;
                 }
-                cell.start = B * column as usize;
+                cell.start = B * LANES * column as usize;
                 for eight in events[found..].chunks_exact_mut(LANES).take((count as usize).div_ceil(LANES)) {
                     eight.fill(used as u8);
                 }
@@ -116,8 +118,8 @@ impl SplitCells<'_> {
                 used += 1;
             }
             words.uniforms(&mut uniforms[..found]);
-            for (&event, &uniform) in events.iter().zip(&uniforms[..found]) {
-                let Cell { partial, edges, start } = &tile[event as usize % TILE];
+            for ((&event, &uniform), component) in events.iter().zip(&uniforms[..found]).zip(&mut components) {
+                let Cell { partial, edges, .. } = &tile[event as usize % TILE];
                 let target = uniform * edges[2 * LANES - 1];
                 // The first lane whose end is beyond the target: a run of ones, for rounding may put an end a unit below the one
                 // before it. The last lane is never passed, for u * total may round to the total.
@@ -135,11 +137,16 @@ impl SplitCells<'_> {
                     block += usize::from(partial[block][lane] <= target);
                 }
                 let (block, lane) = if block < B { (block, lane) } else { last_positive(&partial[..B], lane) };
-                cells[start + block][lane] += 1;
-                own_parts[block % LANES][lane] += 1;
+                *component = (block * LANES + lane) as u8;
+            }
+            // In a loop of its own, so that what is added to comes from the farther caches side by side.
+            for (&event, &component) in events.iter().zip(&components[..found]) {
+                let component = component as usize % MOST_COMPONENTS;
+                cells[tile[event as usize % TILE].start + component] += 1;
+                own_parts[component] += 1;
             }
         }
-        for (sum, part) in parts.iter_mut().zip(own_parts.as_flattened()) {
+        for (sum, part) in parts.iter_mut().zip(&own_parts) {
             *sum += part;
         }
     }
