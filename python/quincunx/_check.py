@@ -362,6 +362,17 @@ def reals(value: object, name: str) -> npt.NDArray[np.float64]:
     return laid_out(array, np.float64)
 
 
+def exact_reals(value: object, name: str) -> npt.NDArray[np.float64]:
+    """Return finite numbers as `reals` does, but refuse those that a double may round: near ones would move apart."""
+    array = unmasked(value, name)
+    found = reals(array, name)
+    if array.itemsize > 8:
+        refuse(array, found != array, name, "numbers that a double holds exactly")
+    elif array.dtype.kind in "iu" and array.itemsize == 8:
+        refuse(array, (array > 2**53) | (array < -(2**53)), name, "whole numbers of at most 2**53 in size, or floats")
+    return found
+
+
 def categories(value: object, name: str, number: int) -> Array:
     """Return whole numbers in 0..number-1 as a C-contiguous array of integers, of the caller's kind where they were.
 

@@ -291,6 +291,29 @@ def test_parameters_that_are_not_in_their_domain_are_refused_by_name():
         GaussianMechanism(1.0, 1e-6, sensitivity=1, relation="replace")
 
 
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        LaplaceMechanism(1.0, sensitivity=2.0**20),
+        LaplaceMechanism(1.0, relation=DataMetric("l1", 2**20)),
+        GaussianMechanism(1.0, 1e-6, sensitivity=2.0**19),
+        GaussianMechanism(sigma=2.0**20, scales=[1.0, 2.0], relation=DataMetric("l2")),
+    ],
+)
+def test_numbers_that_a_double_rounds_are_refused_where_a_distance_of_arrays_is_protected(mechanism):
+    # 2**59 + 64 and 2**59 + 65 would become doubles 128 apart: an array of such would move by 128 times its distance.
+    for far in (np.array([2**59 + 64, 0]), np.array([-(2**53) - 1, 0]), np.array([2**59 + 65, 0], dtype=np.uint64)):
+        with pytest.raises(ValueError, match=r"`x` must hold whole numbers of at most 2\*\*53 in size"):
+            mechanism.release(far)
+    if np.finfo(np.longdouble).nmant > 52:
+        with pytest.raises(ValueError, match="`x` must hold numbers that a double holds exactly"):
+            mechanism.release(np.array([np.longdouble(2**53) + 1, 0]))
+        mechanism.release(np.array([np.longdouble(2**53) + 2, 0]))
+    mechanism.release(np.array([2**53, -(2**53)]))
+    mechanism.release([2.0**59, 0.5])
+    LaplaceMechanism(1.0, 0, 10).release([2**60 + 1])  # each record is clipped by itself
+
+
 def test_bad_data_are_refused_with_the_first_index():
     with pytest.raises(ValueError, match=r"`counts` must hold whole numbers of at least 0, got -2 at index \(1, 0\)"):
         privatize([[1, 2], [-2, -3]], epsilon=1.0)

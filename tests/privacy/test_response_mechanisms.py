@@ -13,6 +13,7 @@ from quincunx.privacy import (
     HadamardResponse,
     LocalHashing,
     RandomizedResponse,
+    ReplaceOne,
     SubsetSelection,
     UnaryEncoding,
 )
@@ -49,6 +50,12 @@ def test_the_stated_epsilon_is_that_of_the_probabilities_used(epsilon):
             assert loss >= mechanism.epsilon * (1 - mpmath.mpf(2) ** -49)
             if 0.01 <= epsilon <= 20:
                 assert loss > epsilon * (1 - mpmath.mpf(10) ** -9)
+
+
+def test_epsilons_of_several_records_sum_to_at_most_the_one_asked_for():
+    for epsilon, records in itertools.product((0.1, 0.3, 0.7, 1.1), (3, 5, 7, 9)):
+        assert RandomizedResponse(epsilon, relation=ReplaceOne(records)).epsilon <= epsilon
+        assert UnaryEncoding(epsilon, 4, relation=ReplaceOne(records)).epsilon <= epsilon
 
 
 def test_probabilities_are_the_known_ones():

@@ -14,7 +14,7 @@ from quincunx._categories import Categories
 from quincunx._docs import assembled
 from quincunx._tables import Axis
 from quincunx._types import Array, Floats
-from quincunx.privacy import _relations
+from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Outcomes, Pure
 from quincunx.privacy._guarantee import PrivacyGuarantee, guarantee_of
 from quincunx.privacy._law import CategoricalNoise
@@ -96,8 +96,8 @@ def entries(relation: Relation) -> int:
 
 
 def level_of(epsilon: float, relation: Relation) -> float:
-    """Return the share of epsilon that each record has which a neighbor may change."""
-    return _check.real(epsilon, "epsilon", positive=True) / entries(relation)
+    """Return the share of epsilon that each record has which a neighbor may change, so that all have no more."""
+    return _rational.downwards(Fraction(_check.real(epsilon, "epsilon", positive=True)) / entries(relation))
 
 
 def guarantee_of_swap(p: Fraction, q: Fraction, relation: Relation, epsilon: float) -> PrivacyGuarantee:

@@ -379,9 +379,11 @@ class GaussianMechanism(Mechanism):
             With float64 values of the shape of `x`, multiples of `step`.
 
         {errors}
-            If `x` does not hold finite numbers, or records of another length.
+            If `x` does not hold finite numbers, or records of another length, or without bounds holds numbers that a
+            double may round, as ints beyond 2**53: arrays would move by more than they did.
         """
-        numbers = np.ascontiguousarray(self.noise.clipped(x))
+        exact = x if self.noise.bounds else _check.exact_reals(x, "x")
+        numbers = np.ascontiguousarray(self.noise.clipped(exact))
         self._check_size(numbers)
         if self.scales is None:
             sampler, step = self._samplers[1.0]

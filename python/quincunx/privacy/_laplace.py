@@ -256,9 +256,10 @@ class LaplaceMechanism(Mechanism):
             With float64 values of the shape of `x`, multiples of `step`.
 
         {errors}
-            If `x` does not hold finite numbers.
+            If `x` does not hold finite numbers, or without bounds holds some that a double may round, as ints beyond
+            2**53: arrays would move by more than they did.
         """
-        numbers = _check.reals(x, "x")
+        numbers = (_check.exact_reals if self.lower is None else _check.reals)(x, "x")
         words = seed_words(insecure_seed)
         sampler = self._sampler
         if isinstance(sampler, _core.RoundedSampler):
