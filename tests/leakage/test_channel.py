@@ -115,6 +115,12 @@ def test_measures_agree_with_their_definitions(seed, inputs, outputs):
     np.testing.assert_allclose(outer[:, None] * inners, joint.T, atol=1e-15)
 
 
+def test_information_is_finite_where_the_chance_of_an_output_is_below_all_floats():
+    for weight, chance in ((5e-324, 1.0), (1e-310, 1e-20), (1e-250, 1e-100)):
+        assert Channel([[1.0, 0.0], [1 - chance, chance]]).mutual_information([1.0, weight]) < 1e-280
+    assert Channel([[1.0, 5e-324]] * 2).mutual_information() == 0.0
+
+
 @given(st.integers(0, 2**32))
 @settings(derandomize=True, deadline=None, max_examples=60)
 def test_no_gain_leaks_more_than_the_min_capacity(seed):

@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse
 
 from quincunx import privacy
+from quincunx.errors import TooLargeError
 from quincunx.graphs import complete, path
 from quincunx.leakage import Channel, geometric_channel, randomized_response
 from quincunx.privacy._affine_hashes import support_counts
@@ -170,6 +171,9 @@ def test_an_exponential_mechanism_has_the_scores_of_its_inputs():
         (privacy.ExponentialMechanism(1.0, sensitivity=1.0), {}, TypeError, "`scores` must be given for"),
         (privacy.ExponentialMechanism(1.0, sensitivity=1.0), {"scores": [1.0]}, ValueError, "`scores` must have shape"),
         (privacy.RandomizedResponse(1.0), {"inputs": [1]}, ValueError, "`inputs` must hold 2 names"),
+        (privacy.GeometricMechanism(alpha=0.5, lower=0, upper=2**40), {}, TooLargeError, "the channel needs"),
+        (privacy.GeneralizedRandomizedResponse(1.0, 2**24), {"exact": True}, TooLargeError, "the channel needs"),
+        (privacy.HadamardResponse(1.0, 2**22), {}, TooLargeError, "the channel needs"),
     ],
 )
 def test_what_is_no_channel_is_refused(mechanism, how, error, message):

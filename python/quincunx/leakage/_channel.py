@@ -173,6 +173,8 @@ class Channel(Measures, Levels):
             If the mechanism has outputs without end or `scores` are missing.
         ValueError
             If a `GeometricMechanism` has no bounds, or another argument lies outside its domain.
+        TooLargeError
+            If the matrix does not fit the memory.
 
         Examples
         --------

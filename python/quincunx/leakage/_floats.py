@@ -101,7 +101,13 @@ class FloatMatrix(Matrix):
         return float(weighted.sum(axis=1).max()), math.fsum((weighted @ self.floats).max(axis=0)), unit
 
     def mutual_information(self, prior: npt.ArrayLike | None) -> float:
-        return _core.mutual_information(self.floats, _checks.prior(prior, len(self.floats)))
+        weights = _checks.prior(prior, len(self.floats))
+        found = _core.mutual_information(self.floats, weights)
+        if found < math.inf:
+            return found
+        # The chance of an output is below all floats: pairs of least chance, of at most 1e-280 bits, are left out.
+        rare = weights[:, None] * self.floats < 1e-290
+        return _core.mutual_information(np.where(rare, 0.0, self.floats), weights)
 
     def capacity(self, tol: float) -> tuple[float, float, Floats, int]:
         return _core.shannon_capacity(self.floats, tol, MOST_STEPS)

@@ -218,7 +218,8 @@ class Measures(Rows):
         Notes
         -----
         Blahut-Arimoto with growing steps [1]_. Every input distribution gives a lower and an upper bound; the best of
-        each are kept and widened by a bound for their rounding errors, so the interval is proved.
+        each are kept and widened by a bound for their rounding errors, so the interval is proved. Rows that do not sum
+        to 1, as `atol` allows, are divided by their sums here, and not in `mutual_information`.
 
         References
         ----------

@@ -46,7 +46,9 @@ def rows_of(mechanism: object, scores: npt.ArrayLike | None, exact: bool) -> Row
     if isinstance(law, (laws.UnaryEncodingNoise, laws.SubsetSelectionNoise)):
         return _of_bits(law)
     if isinstance(law, laws.HadamardResponseNoise):
-        names, indices = _names(law), np.arange(law.blocks * law.columns)
+        names = _names(law)
+        _room(len(names), law.blocks * law.columns)
+        indices = np.arange(law.blocks * law.columns)
         matrix = np.exp([law.log_likelihood(indices, np.full(len(indices), x)) for x in names])
         return matrix, names, indices.tolist()
     if isinstance(law, laws.GeometricNoise):
@@ -62,6 +64,7 @@ def rows_of(mechanism: object, scores: npt.ArrayLike | None, exact: bool) -> Row
 
 def _response(law: laws.RandomizedResponseNoise | laws.GeneralizedRandomizedResponseNoise, exact: bool) -> Rows:
     categories, names = len(law.declared), _names(law)
+    _room(categories, categories)
     other = law.flip if isinstance(law, laws.RandomizedResponseNoise) else law.other
     keep = 1 - (categories - 1) * other
     if exact:
@@ -100,6 +103,11 @@ def _hashing(law: laws.LocalHashingNoise, exact: bool) -> Rows:
     return rows if exact else np.array(rows, dtype=np.float64), names, outputs
 
 
+def _room(inputs: int, outputs: int) -> None:
+    """Refuse a channel that does not fit into memory, before its names are listed."""
+    _check.room(40 * inputs * outputs, "the channel")
+
+
 def _few(k: int) -> None:
     if k > _MOST_BITS:
         raise ValueError(f"`mechanism` must have at most {_MOST_BITS} categories, as it has 2**k outputs, got {k}")
@@ -109,6 +117,7 @@ def _geometric(law: laws.GeometricNoise) -> Rows:
     lower, upper = law.lower, law.upper
     if lower is None or upper is None or np.ndim(law.alpha):
         raise ValueError(f"`mechanism` must have bounds, or it has inputs without end, and one ratio, got {law!r}")
+    _room(upper - lower + 1, upper - lower + 1)
     values = np.arange(lower, upper + 1)
     matrix = _chances(law.log_likelihood(values, values[:, None]))
     matrix[:, [0, -1]] /= -np.expm1(-law.decay)  # all outputs at or beyond the end
