@@ -47,6 +47,13 @@ def test_a_law_of_losses_comes_back_and_composes(kind):
                 assert least * (1 - 1e-9) <= (times * again).epsilon_at(delta) <= least * 1.01 + 0.02 * times
 
 
+def test_a_law_of_large_losses_comes_back():
+    for guarantee in (PrivacyGuarantee(20.0), PrivacyGuarantee(30.0), PrivacyGuarantee.of_gaussian(0.2, 1e-6)):
+        back = PrivacyGuarantee.of_loss_distribution(guarantee.to_loss_distribution(0.1), delta=1e-6)
+        for epsilon in (0.0, 10.0, 19.9):
+            assert 0 <= back.delta_at(epsilon) - guarantee.delta_at(epsilon) < 1e-7
+
+
 def test_renyi_curves_come_back_and_compose():
     gaussian = PrivacyGuarantee.of_gaussian(3.0, 1e-6)
     told = PrivacyGuarantee.of_renyi(ORDERS, [gaussian.renyi(order) for order in ORDERS], 1e-6)

@@ -87,7 +87,7 @@ def connect_the_dots(step: float, most: int, heights: Floats) -> LossDistributio
                 break
             hull.pop()
         hull.append(place)
-    slopes = np.append(np.diff(y[hull]) / np.diff(x[hull]), 0.0)
+    slopes = np.append(np.maximum(np.diff(y[hull]) / np.diff(x[hull]), -1.0), 0.0)  # rounded where x is small
     masses = np.zeros(2 * most + 1)
     masses[np.array(hull[1:]) - 1] = x[hull[1:]] * np.maximum(np.diff(slopes), 0.0)
     # Heights differ by less than their roundings there: what the masses lose by them is lost to infinity.
