@@ -410,11 +410,13 @@ class _Each:
         return None if columns is None else [*columns, *([] if self.target is None else [self.target])]
 
     def refuse_missing(self, names: Sequence[str]) -> None:
-        """Refuse columns that are not among those of the data."""
+        """Refuse columns that are not among those of the data, or there twice."""
         for argument, asked in (("target", [] if self.target is None else [self.target]), ("columns", self.wanted())):
-            if missing := [name for name in asked or () if name not in names]:
+            if wrong := [name for name in asked or () if list(names).count(name) != 1]:
                 found = f"{', '.join(map(repr, names[:8]))}{', ...' if len(names) > 8 else ''}"
-                raise ValueError(f"`{argument}` must be among the columns {found}, got {', '.join(map(repr, missing))}")
+                once = "once " * (wrong[0] in names)
+                got = ", ".join(map(repr, wrong))
+                raise ValueError(f"`{argument}` must be {once}among the columns {found}, got {got}")
 
     def _of_frame(self, frame: DataFrame) -> tuple[Array | DataFrame, ...]:
         self.refuse_missing(own := _names(frame) or [])

@@ -615,6 +615,12 @@ def test_a_refused_part_adds_nothing_to_a_regression():
     np.testing.assert_array_equal(model.coef_, whole.coef_)
 
 
+def test_a_column_that_is_there_twice_is_refused():
+    frame = pandas.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["a", "a"])
+    with pytest.raises(ValueError, match="`columns` must be once among the columns 'a', 'a', got 'a'"):
+        Summary.from_parts(frame, ldp.GaussianModel(privacy.LaplaceMechanism(1.0, 0, 9)), columns="a")
+
+
 def test_parts_of_a_stream_go_by_their_columns():
     mechanism = privacy.UnaryEncoding(5.0, ["tea", "coffee", "mate"])
     x = ["tea"] * 70 + ["coffee"] * 25 + ["mate"] * 5
