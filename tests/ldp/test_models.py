@@ -414,6 +414,14 @@ def test_a_failed_fit_leaves_the_earlier_one(released):
             "symmetric",
         ),
         (lambda: ldp.TractableModel(g=[-1.0]).fit([0.5]), "positive on the interval"),
+        (
+            lambda: ldp.BernoulliModel().fit([0, 1]).quantile("probability", [0.5, 0]),
+            r"`probabilities` must be in \(0, 1\), got 0.0 at index \(1,\)",
+        ),
+        (
+            lambda: ldp.HistogramModel(categories=2, n_draws=50).fit([0, 1]).quantile("theta", 1.5),
+            r"`probabilities` must be in \[0, 1\], got 1.5",
+        ),
         (lambda: ldp.shuffled_epsilon(1.0, 10, 1.5), "delta"),
         (lambda: ldp.shuffled_epsilon(math.nan, 10, 0.5), "epsilon"),
     ],

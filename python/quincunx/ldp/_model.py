@@ -431,7 +431,7 @@ class PrivateModel(PosteriorEstimator):
         name : str
             The parameter.
         probabilities : array_like of float
-            Between 0 and 1.
+            In (0, 1); of draws in [0, 1].
 
         Returns
         -------
@@ -441,10 +441,11 @@ class PrivateModel(PosteriorEstimator):
         posterior = self._fitted()
         names = [variable.name for variable in posterior.problem.variables]
         _check.one_of(name, "name", names)
-        p = _check.reals(probabilities, "probabilities")
         if posterior.computed is not None and all(block.support != "simplex" for block in posterior.problem.blocks):
+            p = _check.reals_where(probabilities, "probabilities", "in (0, 1)", lambda q: (q > 0) & (q < 1))
             found = posterior.computed.quantiles(names.index(name), p.reshape(-1))
             return np.asarray(found).reshape(p.shape)
+        p = _check.reals_where(probabilities, "probabilities", "in [0, 1]", lambda q: (q >= 0) & (q <= 1))
         draws = self.draws_[name]
         return np.quantile(draws.reshape(-1, *draws.shape[2:]), p, axis=0)
 
