@@ -256,6 +256,13 @@ def test_what_rounding_adds_to_a_distance_is_paid_in_every_block(blocks):
         assert budget.spent().exact_epsilon >= together.exact_epsilon
 
 
+def test_blocks_of_other_grids_pay_for_their_own_rounding():
+    """Nearly all of a distance in the block of the most noise for a step of its grid, next to nothing in the others."""
+    most, others = (LaplaceMechanism(level, relation=DataMetric("l1", 1.0)).guarantee for level in (1.01, 1.0))
+    shares = [most.at(1 - 2.0**-50).exact_epsilon, *[others.at(2.0**-60).exact_epsilon] * 15]
+    assert parallel([most, *[others] * 15]).exact_epsilon >= sum(shares)
+
+
 def test_partitions_refuse_what_they_cannot_keep():
     budget = Budget(1.0, relation=ADD)
     for bad in ([], ["a", "a"], "ab", ()):

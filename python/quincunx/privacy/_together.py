@@ -103,12 +103,12 @@ def spread(block: PrivacyGuarantee, blocks: int) -> PrivacyGuarantee:
     """Return what the largest block says of a distance that is spread over several.
 
     What rounding adds to the distance of a block it adds in each: with l1 and l2 the blocks' shifts are at most the
-    distance and as many rests.
+    distance and as many rests. These are at most twice its own in the others: grids are powers of two.
     """
     parts = []
     for part in block.parts:
         if isinstance(part.privacy_map, Shift) and part.privacy_map.rest:
-            privacy_map = replace(part.privacy_map, rest=part.privacy_map.rest * blocks)
+            privacy_map = replace(part.privacy_map, rest=part.privacy_map.rest * 2 * blocks)
             part = replace(part, privacy_map=privacy_map).moved(block.relation)
         parts.append(part)
     return PrivacyGuarantee.of_parts(parts, relation=block.relation, numerics=block.numerics)
