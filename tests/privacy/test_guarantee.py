@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import pickle
+from decimal import Decimal
 from fractions import Fraction
 
 import mpmath
@@ -78,6 +79,17 @@ def test_sums_of_fractions_are_exact():
     assert (10 * tenth).epsilon == 1.0
     third = PrivacyGuarantee(Fraction(1, 3))
     assert Fraction(third.epsilon) > Fraction(1, 3) > Fraction(math.nextafter(third.epsilon, 0))
+
+
+def test_numbers_are_taken_as_they_are_given():
+    assert PrivacyGuarantee(Decimal("0.3"), Decimal("1e-7")).exact_epsilon == Fraction(3, 10)
+    assert PrivacyGuarantee(2**53 + 1).exact_epsilon == 2**53 + 1
+    third = np.longdouble(1) / 3
+    assert PrivacyGuarantee(third).exact_epsilon == Fraction(*third.as_integer_ratio())
+    assert DataMetric("l1").chain(np.float32(1.5)) == 2
+    for relation in (ReplaceOne(), DataMetric("l1")):
+        with pytest.raises(ValueError, match="`distance` must be at least 0"):
+            relation.chain(-1)
 
 
 def test_relations_are_not_mixed():

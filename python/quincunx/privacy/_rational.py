@@ -2,7 +2,11 @@
 
 import math
 import sys
+from decimal import Decimal
 from fractions import Fraction
+from numbers import Rational
+
+import numpy as np
 
 from quincunx import _check
 
@@ -97,8 +101,8 @@ def amplified_upwards(epsilon: float, rate: float) -> float:
 def fraction(value: object, name: str, *, below_one: bool = False) -> Fraction:
     """Return a number >= 0 exactly as it was given."""
     number = _check.real(value, name)  # raises where it is beyond a double
-    if not isinstance(value, Fraction):
-        value = Fraction(number)
-    if value.numerator < 0 or (below_one and value.numerator >= value.denominator):
+    written = isinstance(value, (Rational, Decimal, np.floating))
+    exact = _check.rational(value, name) if written else Fraction(number)
+    if exact.numerator < 0 or (below_one and exact.numerator >= exact.denominator):
         raise ValueError(f"`{name}` must be {'in [0, 1)' if below_one else 'at least 0'}, got {number}")
-    return value
+    return exact

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from quincunx import _check
 from quincunx._docs import assembled
+from quincunx.privacy import _rational
 
 METRICS = ("l1", "l2", "linf", "hamming")
 
@@ -61,7 +62,7 @@ class _Records:
         int
             ``ceil(distance / records)``, for a `distance` of so many records; `integers` has no meaning.
         """
-        return math.ceil(Fraction(math.floor(_check.real(distance, "distance")), self.records))
+        return math.ceil(Fraction(math.floor(_rational.fraction(distance, "distance")), self.records))
 
 
 @_relation_doc
@@ -167,8 +168,7 @@ class DataMetric:
             None where no number of steps is enough for all of them: whole numbers in several coordinates under "l2",
             or a radius below 1.
         """
-        _check.real(distance, "distance")
-        far, near = Fraction(distance), Fraction(self.radius)
+        far, near = _rational.fraction(distance, "distance"), Fraction(self.radius)
         if integers or self.integers or self.metric == "hamming":
             if self.metric == "l2":
                 return 1 if far <= near else None
