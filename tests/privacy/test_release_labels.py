@@ -82,6 +82,14 @@ def test_labels_of_all_kinds_come_back_from_a_file(index):
     assert loaded.to_pandas().index.tolist() == index.tolist()
 
 
+def test_ends_of_lines_in_labels_come_back_from_a_table(tmp_path):
+    words, path = ["a\rb", "c\nd", "e\r\nf", "\r", "\n"], tmp_path / "release.csv"
+    rows = privatize(pd.Series(range(5), index=words), epsilon=1.0)
+    for release in (rows, GeneralizedRandomizedResponse(9.0, words).release(words)):
+        release.save(path)
+        assert Release.load(path) == release
+
+
 def test_labels_without_a_form_in_json_become_strings_in_a_file():
     index = pd.Index([frozenset({1}), float("nan")], dtype=object)
     assert reread(privatize(pd.Series([1, 2], index=index), epsilon=1.0)).index == ("frozenset({1})", "nan")

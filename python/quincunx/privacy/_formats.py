@@ -17,6 +17,7 @@ import json
 import os
 import zipfile
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import BinaryIO
 
 import numpy as np
@@ -166,7 +167,9 @@ def _to_csv(header: Facts, values: Array, mask: npt.NDArray[np.bool_] | None) ->
     index, columns = _names(_tables.from_json(header.get("axes", ()), values.shape), values.ndim)
     file = io.StringIO()
     file.write(TITLE + json.dumps(header, allow_nan=False) + "\n")
-    writer = csv.writer(file, lineterminator="\n")
+    # A field is quoted if it holds a sign of the line's end: of "\r" there are labels, too.
+    ends = SimpleNamespace(write=lambda line: file.write(line.removesuffix("\r\n") + "\n"))
+    writer = csv.writer(ends, lineterminator="\r\n")
     if columns is not None:
         writer.writerow(([""] if index is not None else []) + columns)
     cells = _lists(values.reshape(len(values), -1), None if mask is None else mask.reshape(len(values), -1))
