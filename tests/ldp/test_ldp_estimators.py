@@ -359,6 +359,11 @@ def test_answers_beside_moments_and_single_ratios_are_refused():
         ldp.statistics.linear(np.ones((4, 1)), np.ones(4), x_bound=1.0, y_bound=1.0, noise_ratios=2.0)
     with pytest.raises(TypeError, match=r"`noise_ratios` must be a pair of numbers, got \(1.0,\)"):
         model.set_params(noise_ratios=(1.0,)).fit(moments)
+    for ratios in ((1.0, 1e61), (1e-300, 1.0)):
+        with pytest.raises(ValueError, match="`noise_ratios` must be between 1e-60 and 1e60"):
+            model.set_params(noise_ratios=ratios).fit(moments)
+    with pytest.raises(ValueError, match=r"`noise_ratio` must be between 1e-60 and 1e60, got 1e\+100"):
+        ldp.statistics.logistic([[1.0]], [1], x_bound=1.0, noise_ratio=1e100)
     both = (
         ldp.statistics.linear([[1.0]], [1.0], x_bound=1, y_bound=1, noise_ratios=r) for r in ((2, 3), np.array([2, 3]))
     )

@@ -54,7 +54,7 @@ from quincunx.ldp._noise import (
 from quincunx.ldp._problem import Block, PosteriorDraws
 from quincunx.ldp._simulation import DataSet, covariance, generated, noisy
 from quincunx.ldp.priors import HalfNormal, Normal
-from quincunx.ldp.statistics import _of_linear, _of_logistic, _pair, smat
+from quincunx.ldp.statistics import _of_linear, _of_logistic, _pair, _ratio, smat
 from quincunx.privacy import Release
 from quincunx.privacy.noise import GaussianNoise, LaplaceNoise, Noise, RandomizedResponseNoise
 
@@ -746,7 +746,7 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
         of_cross, of_squares = (one_of(*block) for block in blocks)
         if of_cross == 0:
             raise ValueError('`mechanism` must be given with kind="statistics": labels have no sufficient statistics')
-        ratio = _check.real(self.noise_ratio, "noise_ratio", positive=True)
+        ratio = _ratio(self.noise_ratio, "noise_ratio")
         second = np.ascontiguousarray(smat(total[d:]) / np.sqrt(ratio))
         noise = of_cross**2, of_squares**2 / ratio
         # The core takes the units of x x' to be those in which all moments have one deviation.

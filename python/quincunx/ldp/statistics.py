@@ -103,8 +103,16 @@ def _pair(ratios: object) -> tuple[float, float]:
     """Return the ratios of noise, checked."""
     if not (isinstance(ratios, (tuple, list, np.ndarray)) and np.ndim(ratios) == 1 and len(ratios) == 2):
         raise TypeError(f"`noise_ratios` must be a pair of numbers, got {ratios!r:.40}")
-    first, second = (_check.real(ratio, "noise_ratios", positive=True) for ratio in ratios)
+    first, second = (_ratio(ratio, "noise_ratios") for ratio in ratios)
     return first, second
+
+
+def _ratio(ratio: object, name: str) -> float:
+    """Return a ratio of noise, checked: of others `privacy.sensitivity` has no figure."""
+    number = _check.real(ratio, name, positive=True)
+    if not 1e-60 <= number <= 1e60:
+        raise ValueError(f"`{name}` must be between 1e-60 and 1e60, got {number}")
+    return number
 
 
 def _of_linear(x: Floats, y: Floats, first: float, second: float) -> Floats:
@@ -198,4 +206,4 @@ def logistic(X: npt.ArrayLike, y: npt.ArrayLike, *, x_bound: float, noise_ratio:
     """
     rows = _rows(X, x_bound)
     labels = _one_each(_check.categories(y, "y", 2), rows)
-    return _of_logistic(rows, labels, _check.real(noise_ratio, "noise_ratio", positive=True))
+    return _of_logistic(rows, labels, _ratio(noise_ratio, "noise_ratio"))
