@@ -128,10 +128,14 @@ def test_bad_input_is_refused():
     release = LocalHashing(1.0, 5).release(X, insecure_seed=1)
     with pytest.raises(ValueError, match="`method` must be one of"):
         estimate_frequencies(release, "best")
-    with pytest.raises(ValueError, match="`significance`"):
-        estimate_frequencies(release, "base-cut", significance=1.5)
-    with pytest.raises(ValueError, match="`tolerance`"):
-        estimate_frequencies(release, "likelihood", tolerance=0)
+    for method in ("base-cut", "norm-sub"):  # also where it has no part
+        with pytest.raises(ValueError, match="`significance`"):
+            estimate_frequencies(release, method, significance=1.5)
+    for method in ("likelihood", "unbiased"):
+        with pytest.raises(ValueError, match="`tolerance`"):
+            estimate_frequencies(release, method, tolerance=0)
+        with pytest.raises(ValueError, match="`max_iter`"):
+            estimate_frequencies(release, method, max_iter=0)
     with pytest.raises(ValueError, match="`mechanism` must be given"):
         estimate_frequencies([0, 1, 2])
     with pytest.raises(ValueError, match="`mechanism` must be one of"):

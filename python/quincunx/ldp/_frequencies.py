@@ -147,20 +147,20 @@ def estimate_frequencies(
     """
     word = _check.one_of(method, "method", (*RULES, "base-cut", "likelihood"))
     form = _check.one_of(data, "data", ("rows", "repeated"))
+    level, most = _check.open_probability(significance, "significance"), _check.whole(max_iter, "max_iter", minimum=1)
+    within = _check.real(tolerance, "tolerance", positive=True)
     if word == "likelihood":
         model = HistogramModel(data=form)
         groups = model._groups(released, mechanism, True)
         size = len(model._categories(groups))
         if not any(group.number for group in groups):
             raise ValueError("`released` must hold at least one report")
-        most = _check.whole(max_iter, "max_iter", minimum=1)
-        return _most_likely(groups, size, _check.real(tolerance, "tolerance", positive=True), most, progress)
+        return _most_likely(groups, size, within, most, progress)
     if split(released) is not None:
         raise ValueError(f'`released` must be one release for "{word}"; "likelihood" takes several')
     found, variances = _unbiased(released, mechanism)
     if word != "base-cut":
         return RULES[word](found)
-    level = _check.open_probability(significance, "significance")
     from scipy import special
 
     above = -special.ndtri(level / len(found))
