@@ -306,6 +306,8 @@ def test_scores_of_any_size_are_told_apart():
         assert mechanism.log_likelihood(0, scores) == pytest.approx(near)
         assert np.diff(mechanism.noise.units(scores)) == np.diff(mechanism.noise.units([2.0, 0.0]))
     assert mechanism.release([[5e9, 6e9], [1e308, -1e308]]).values.tolist() == [1, 0]
+    if np.finfo(np.longdouble).nmant > 60:  # of which doubles lose the difference
+        assert np.diff(mechanism.noise.units(np.longdouble(2**30) + np.array([2.0**-28, 0]))) == [-2]
     # At the end of where steps are counted from zero, neighbors are no further apart than elsewhere.
     step, most = mechanism.step, 2.0**61
     law = [mechanism.noise.units([(most + more) * step, -(most + more) * step]) for more in (0, 2**30)]

@@ -89,9 +89,11 @@ class ExponentialChoice(Noise):
             steps = np.rint(values / self.step)
         given = np.asarray(scores)
         rounded = given.dtype.kind in "iu" and np.abs(values).max(initial=0) >= 2**53
+        rounded |= given.itemsize > 8 and bool((given != values).any())
         if not rounded and np.abs(steps).max(initial=0) <= LARGEST_SCORE:
             return steps.astype(np.int64)
-        exact = [round(Fraction(score) / Fraction(self.step)) for score in given.reshape(-1).tolist()]
+        numbers = (Fraction(*score.as_integer_ratio()) for score in given.reshape(-1).tolist())
+        exact = [round(number / Fraction(self.step)) for number in numbers]
         whole = np.array(exact, dtype=object).reshape(values.shape)
         from_best = whole - whole.max(axis=-1, keepdims=True)
         return np.asarray(np.maximum(from_best, -2 * LARGEST_SCORE), dtype=np.int64)
