@@ -48,10 +48,12 @@ def test_a_law_of_losses_comes_back_and_composes(kind):
 
 
 def test_a_law_of_large_losses_comes_back():
-    for guarantee in (PrivacyGuarantee(20.0), PrivacyGuarantee(30.0), PrivacyGuarantee.of_gaussian(0.2, 1e-6)):
+    pure = (PrivacyGuarantee(epsilon) for epsilon in (20.0, 25.0, 34.0, 300.0))
+    for guarantee in (*pure, *(PrivacyGuarantee.of_gaussian(sigma, 1e-6) for sigma in (0.1, 0.2))):
         back = PrivacyGuarantee.of_loss_distribution(guarantee.to_loss_distribution(0.1), delta=1e-6)
+        assert back.epsilon == pytest.approx(guarantee.epsilon, abs=0.1)
         for epsilon in (0.0, 10.0, 19.9):
-            assert 0 <= back.delta_at(epsilon) - guarantee.delta_at(epsilon) < 1e-7
+            assert -1e-12 <= back.delta_at(epsilon) - guarantee.delta_at(epsilon) < 1e-7
 
 
 def test_renyi_curves_come_back_and_compose():

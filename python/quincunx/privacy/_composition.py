@@ -492,6 +492,4 @@ class Composition:
         if not most * width <= 709:
             raise ValueError(f"`step` must have multiples from {end:g}, the epsilon at `tail`, to 709, got {width}")
         upper = np.array([self.delta_at(width * place) for place in range(most + 1)])
-        # d(-e) = 1 - exp(-e) + exp(-e) d(e), where d bounds both directions.
-        levels = np.exp(-width * np.arange(most, 0, -1))
-        return connect_the_dots(width, most, np.concatenate([1 - levels + levels * upper[:0:-1], upper]))
+        return connect_the_dots(width, most, upper)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -70,24 +71,32 @@ class LossDistribution:
         return float(self.infinite - self.masses @ np.expm1(gaps))
 
 
-def connect_the_dots(step: float, most: int, heights: Floats) -> LossDistribution:
-    """Return the law whose profile joins the heights at losses of -most to most steps, as a function of e^epsilon.
+def connect_the_dots(step: float, most: int, upper: Floats) -> LossDistribution:
+    """Return the law whose profile joins its heights at losses of -most to most steps, as a function of e^epsilon.
 
-    Any profile d is convex in x = e^epsilon, is 1 at x = 0 and falls by at most 1 a unit. So the lower convex hull of
-    points that are not below it is not below it; its slopes are the masses under Q, and x times them those under P.
+    `upper` has the heights d from a loss of 0 on; below it is d(-e) = 1 - exp(-e) + exp(-e) d(e), by what it falls from
+    1, which a small e^epsilon does not cancel. Any profile is convex in x = e^epsilon, is 1 at x = 0 and falls by at
+    most 1 a unit. So the lower convex hull of points that are not below it is not below it; its slopes are the masses
+    under Q, and x times them those under P.
     Doroshenko, Ghazi, Kamath, Kumar and Manurangsi (2022), Connect the dots, PoPETs.
     """
     x = np.concatenate([[0.0], np.exp(step * np.arange(-most, most + 1))])
-    y = np.concatenate([[1.0], heights])
+    falls = np.concatenate([[0.0], x[1 : most + 1] * (1 - upper[:0:-1]), 1 - upper])
+    y = np.concatenate([1 - falls[: most + 1], upper])
+
+    def rise(a: int, b: int) -> float:
+        return float(falls[a] - falls[b] if b <= most + 1 else y[b] - y[a])
+
     hull = [0]
     for place in range(1, len(x)):
         while len(hull) > 1:
             a, b = hull[-2], hull[-1]
-            if (y[b] - y[a]) * (x[place] - x[b]) < (y[place] - y[b]) * (x[b] - x[a]):
+            if rise(a, b) * (x[place] - x[b]) < rise(b, place) * (x[b] - x[a]):
                 break
             hull.pop()
         hull.append(place)
-    slopes = np.append(np.maximum(np.diff(y[hull]) / np.diff(x[hull]), -1.0), 0.0)  # rounded where x is small
+    rises = [rise(*pair) for pair in pairwise(hull)]
+    slopes = np.append(rises / np.diff(x[hull]), 0.0)
     masses = np.zeros(2 * most + 1)
     masses[np.array(hull[1:]) - 1] = x[hull[1:]] * np.maximum(np.diff(slopes), 0.0)
     # Heights differ by less than their roundings there: what the masses lose by them is lost to infinity.
