@@ -63,3 +63,12 @@ def test_lines_that_are_no_records_are_named_in_any_piece():
     for wrong in ("7,x", "7", "7,8,9", " "):
         with pytest.raises(ValueError, match=rf", 2 a line, got '{wrong.strip()}' on line 6$"):
             list(_csv.tables([*lines[:5], wrong, "1,2"], piece=3))
+
+
+def test_what_is_written_is_read_again():
+    fields = ["a", "b\rc", "d\ne", "f\r\ng", 'h"i', "j,k", "5"]
+    file = io.StringIO()
+    _csv.write_row(file, fields)
+    _csv.write_row(file, ["", 2.5])
+    assert [row.fields for row in _csv.rows(io.StringIO(file.getvalue(), newline=""), "table")] == [fields, ["", "2.5"]]
+    assert file.getvalue().endswith("\n,2.5\n")

@@ -1,4 +1,4 @@
-"""Rows of comma-separated text, from a file or from lines: the one reader of what people bring, and columns of it."""
+"""Rows of comma-separated text, from a file or from lines: the one reader of what people bring, and the one writer."""
 
 import contextlib
 import csv
@@ -11,6 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from quincunx._types import Array
+
+
+def write_row(file: io.StringIO, fields: Sequence[object]) -> None:
+    """Write a row; a field is quoted if it holds a sign of a line's end, in labels, too."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\r\n").writerow(fields)
+    file.write(line.getvalue().removesuffix("\r\n") + "\n")
 
 
 class Row(NamedTuple):

@@ -244,6 +244,9 @@ def test_bad_input_is_refused_with_the_argument_named():
             function(path(3), **{flag: "no"})
     with pytest.raises(ValueError, match="bins"):
         density_of_states(path(3), 0)
+    for bins, weight in ((10**6, 1e-320), (100, 1e-310)):
+        with pytest.raises(ValueError, match=r"`bins` must be few enough for eigenvalues from -1e-3[12]0 to 1e-3[12]0"):
+            density_of_states((2, [(0, 1)]), bins, weight=[weight])
     for broadening in (-1.0, 1e308, 1e-320):
         with pytest.raises(ValueError, match="broadening"):
             density_of_states(path(3), broadening=broadening)

@@ -222,7 +222,8 @@ def random_perfect_matching(
     rng : None, int, SeedSequence or Generator, optional
         Where randomness comes from.
     memory_limit : int, optional
-        As in `count_independent_sets`.
+        As in `count_independent_sets`, where partners are drawn vertex by vertex. Coupling from the past, which takes
+        some bytes for each face and draw, does not ask for it.
 
     Returns
     -------

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import csv
 import gzip
 import io
 import json as json_module
@@ -13,7 +12,7 @@ from typing import Annotated, BinaryIO, Literal, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 
-from quincunx import _check, factorization
+from quincunx import _check, _csv, factorization
 from quincunx._docs import sections
 from quincunx._executors import dask_client
 from quincunx._npz import write_whole
@@ -207,10 +206,9 @@ def _write(estimator: CountFactorization, facts: Facts, out: File | BinaryIO, fo
     axes = data.axes or (Axis(),) * len(data.shape)
     if format == "csv":
         text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["component", *(axes[-1].labels or range(data.shape[-1]))])
+        _csv.write_row(text, ["component", *(axes[-1].labels or range(data.shape[-1]))])
         for k, row in enumerate(estimator.components_.tolist()):  # type: ignore[attr-defined]
-            writer.writerow([k, *row])
+            _csv.write_row(text, [k, *row])
         content = text.getvalue()
     else:
         posterior = estimator._posterior

@@ -215,7 +215,7 @@ def truncated_square(
     """Return the truncated square (4-8-8) lattice of ``m x n`` cells of 4 vertices.
 
     Whole cells are repeated, so on an open axis the outermost diamonds keep their outward tips. The section of whole
-    octagons, without these, is `four_eight_eight`; on a torus both are the same.
+    octagons, without these, is `four_eight_eight`; on a torus both are the same graph, numbered in another order.
 
     {simple}
 

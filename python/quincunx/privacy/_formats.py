@@ -17,13 +17,12 @@ import json
 import os
 import zipfile
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _tables
+from quincunx import _csv, _tables
 from quincunx._npz import NPY, ZIP, npy_header, open_npz, unpacked, write_npz, write_whole
 from quincunx._tables import Axes
 from quincunx._types import Array, Facts, Json
@@ -167,15 +166,12 @@ def _to_csv(header: Facts, values: Array, mask: npt.NDArray[np.bool_] | None) ->
     index, columns = _names(_tables.from_json(header.get("axes", ()), values.shape), values.ndim)
     file = io.StringIO()
     file.write(TITLE + json.dumps(header, allow_nan=False) + "\n")
-    # A field is quoted if it holds a sign of the line's end: of "\r" there are labels, too.
-    ends = SimpleNamespace(write=lambda line: file.write(line.removesuffix("\r\n") + "\n"))
-    writer = csv.writer(ends, lineterminator="\r\n")
     if columns is not None:
-        writer.writerow(([""] if index is not None else []) + columns)
+        _csv.write_row(file, ([""] if index is not None else []) + columns)
     cells = _lists(values.reshape(len(values), -1), None if mask is None else mask.reshape(len(values), -1))
     for place, row in enumerate(cells):
         shown = ["" if cell is None else cell if isinstance(cell, str) else repr(cell) for cell in row]
-        writer.writerow(([index[place]] if index is not None else []) + shown)
+        _csv.write_row(file, ([index[place]] if index is not None else []) + shown)
     return file.getvalue()
 
 

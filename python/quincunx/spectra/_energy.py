@@ -227,7 +227,12 @@ def density_of_states(
     if not len(values):
         raise ValueError("`graph` must have a vertex, got a graph without vertices")
     if width is None:
-        density, edges = np.histogram(values, bins=count, density=True)
+        try:
+            with np.errstate(over="raise"):
+                density, edges = np.histogram(values, bins=count, density=True)
+        except (ValueError, FloatingPointError) as error:
+            rule = f"few enough for eigenvalues from {values.min()} to {values.max()}, or `broadening` given"
+            raise ValueError(f"`bins` must be {rule}, got {count}") from error
         return edges, density
     points = np.linspace(values.min() - 5 * width, values.max() + 5 * width, count)
     total: Floats = np.zeros(count)
