@@ -355,6 +355,18 @@ def test_each_row_of_each_factor_has_a_rate(model, released, names):
     assert all((rate > 0).all() for _, rate in fitted.priors_.values())
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_priors_have_the_shapes_of_their_factors():
+    per_word, how = np.array([0.1, 0.2, 0.3]), {"inference": "vi", "max_iter": 3, "random_state": 1}
+    model = PoissonFactorization(2, prior_shape=[0.4, per_word], **how).fit(np.ones((4, 3)))
+    np.testing.assert_array_equal(model.priors_["components"][0], np.broadcast_to(per_word, (2, 3)))
+    again = PoissonFactorization(2, prior_shape=[shape for shape, _ in model.priors_.values()], **how)
+    assert (again.fit(np.ones((4, 3))).components_ == model.components_).all()
+    tensor = PoissonTensorFactorization((2, 3), core="dense", hyperpriors="row", **how).fit(np.ones((4, 5)))
+    assert [rate.shape for _, rate in tensor.priors_.values()] == [(4, 2), (5, 3), (2, 3)]
+    assert (np.ptp(tensor.priors_["core"][1], axis=1) == 0).all()
+
+
 @pytest.mark.parametrize(
     ("model", "says"),
     [

@@ -27,7 +27,7 @@ from quincunx.errors import MisfitWarning, TooLargeError
 from quincunx.factorization._chains import Problem
 from quincunx.factorization._data import Counts, Data, Given, as_data, as_mask, refuse_other_labels, unpack
 from quincunx.factorization._dispersion import Dispersion, Likelihood, Shapes
-from quincunx.factorization._layout import Layout, PriorLike
+from quincunx.factorization._layout import Factor, Layout, PriorLike
 from quincunx.factorization._misfit import working_memory
 from quincunx.factorization._parts import Lazy, Parts, are_files, is_lazy
 from quincunx.factorization._posterior import Posterior
@@ -57,7 +57,8 @@ model_doc = assembled(
     learnt="""
     priors_ : dict
         Shape and rate of each gamma prior, by the name of its factor: posterior means where `hyperpriors` says that
-        they are learnt. A rate of each row stands there for each of its entries.
+        they are learnt. Each is one number, or of the shape of the factor, where a rate of each row stands for each of
+        its entries.
     dispersion_ : float or ndarray
         Posterior mean of the dispersion of negative binomial counts, over all chains.
     """,
@@ -611,11 +612,19 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
     def priors_(self) -> dict[str, tuple[Floats, Floats]]:
         """Shape and rate of each prior by the name of its factor; posterior means where they are learnt.
 
-        A Dirichlet law has its concentration for a shape, and no rate.
+        Each is one number, or of the shape of the factor. A Dirichlet law has its concentration for a shape, and no
+        rate.
         """
         posterior: Posterior = self._lazily()
         layout, found = posterior.problem.layout, posterior.priors()
-        return {layout.factors[i].name: found[i] for i in layout.apart}
+
+        def shown(factor: Factor, part: Floats) -> Floats:
+            return part if part.size <= 1 else factor.shown(part.reshape(factor.shape))
+
+        return {
+            factor.name: (shown(factor, shape), shown(factor, rate))
+            for factor, (shape, rate) in [(layout.factors[i], found[i]) for i in layout.apart]
+        }
 
     @property
     def dispersion_(self) -> float | Floats:

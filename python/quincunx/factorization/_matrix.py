@@ -82,8 +82,9 @@ class PoissonFactorization(Topics):
         ``layers_[0] @ components_`` are the words of the components of the second layer.
     priors_ : dict
         Shape and rate of each prior, by the name of its factor: posterior means where `hyperpriors` says that they are
-        learnt. A rate of each row stands there for each of its entries; a Dirichlet law has its concentration for a
-        shape, and no rate. With layers that of the components alone.
+        learnt. Each is one number, or of the shape of the factor, where a rate of each row (of the components: column)
+        stands for each of its entries; a Dirichlet law has its concentration for a shape, and no rate. With layers that
+        of the components alone.
     dispersion_ : float or ndarray
         Posterior mean of the dispersion of negative binomial counts, over all chains.
     draws_ : dict
