@@ -715,7 +715,7 @@ impl CoordinateAscent {
         Ok((bound, of_prior.into_pyarray(py)))
     }
 
-    /// Expected counts in units of 2^-64: times 2^48, rest; and the largest multiplier.
+    /// Expected counts in units of 2^-64, as digits of 32 bits but for the first; and the largest multiplier.
     fn shard_counts<'py>(
         &mut self,
         py: Python<'py>,
@@ -723,8 +723,10 @@ impl CoordinateAscent {
         threads: usize,
     ) -> PyResult<(Table<'py, i64>, f64)> {
         let (counts, largest) = compute(py, None, |monitor| self.0.shard_counts(factor, threads, monitor))?;
-        let limbs = counts.iter().flat_map(|count| [(count >> 48) as i64, (count & ((1 << 48) - 1)) as i64]).collect();
-        Ok((PyArray1::from_vec(py, limbs).reshape([counts.len(), 2])?, largest))
+        let digit = |count: i128| (count & ((1 << 32) - 1)) as i64;
+        let digits =
+            counts.iter().flat_map(|&count| [(count >> 64) as i64, digit(count >> 32), digit(count)]).collect();
+        Ok((PyArray1::from_vec(py, digits).reshape([counts.len(), 3])?, largest))
     }
 
     fn weighted_exposures<'py>(

@@ -33,6 +33,17 @@ def test_the_number_of_shards_does_not_show(case):
             np.testing.assert_allclose(run.state[name], same.state[name], rtol=1e-7, err_msg=name)
 
 
+@pytest.mark.parametrize("exponent", [46, 47, 52])
+def test_expected_counts_may_be_as_large_as_releases(exponent):
+    released = np.array([[2**exponent, 0], [1, 2**40]])
+    whole, parts = (
+        PoissonFactorization(1, **ASCENT | {"random_state": 1}).fit(released, alpha=0.99, client=client)
+        for client in (None, 2)
+    )
+    np.testing.assert_allclose(parts.elbo_, whole.elbo_, rtol=1e-11)
+    np.testing.assert_allclose(parts.rates_, whole.rates_, rtol=1e-11)
+
+
 @pytest.mark.parametrize("case", ["overdispersed", "overdispersed rows", "overdispersed columns"])
 def test_an_ascent_of_overdispersed_counts_goes_on_elsewhere(case):
     part = fitted(case, client=2, warm_start=True, n_chains=1, max_iter=5)

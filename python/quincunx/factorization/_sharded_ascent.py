@@ -46,7 +46,7 @@ def _ascent(problem: Problem, key: tuple[int, int]) -> _core.CoordinateAscent:
     return _core.CoordinateAscent(*problem.arguments(Run(key)), key)
 
 
-#: Counts of a shard in limbs, with the largest multiplier.
+#: Counts of a shard in digits, with the largest multiplier.
 _Counts: TypeAlias = tuple[Array, float]
 #: Iterations, shared laws, priors, shapes of multipliers, exposures, and bounds.
 _Place: TypeAlias = tuple[int, list[Laws], list[Laws], Floats | None, Floats, int]
@@ -225,8 +225,8 @@ class ShardedAscent(Single):
         for factor in range(1, len(problem.priors)):
             if factor > 1:
                 told = where.call("counts", self._i, factor, self._shared[factor - 2])
-            limbs, largest = zip(*told, strict=True)
-            counts = _counts(limbs).reshape(self._shared[factor - 1][0].shape)
+            digits, largest = zip(*told, strict=True)
+            counts = _counts(digits).reshape(self._shared[factor - 1][0].shape)
             if self._dispersion is None:
                 self._exposure = self._exposed(factor, sums)
             else:
@@ -298,10 +298,11 @@ class ShardedAscent(Single):
 
 
 def _counts(parts: Sequence[Array]) -> Floats:
-    """Return sums of whole multiples of 2^-64, told as multiples of 2^48 of them and the rest."""
-    high, low = shards.total(parts).T
-    carried = high + (low >> 48)
-    found: Floats = np.ldexp(carried.astype(np.float64), -16) + np.ldexp((low & (2**48 - 1)).astype(np.float64), -64)
+    """Return sums of whole numbers, told with two digits of 32 bits behind the point."""
+    whole, high, low = shards.total(parts).T
+    high += low >> 32
+    whole += high >> 32
+    found: Floats = whole + (np.ldexp(high & (2**32 - 1), -32) + np.ldexp(low & (2**32 - 1), -64))
     return found
 
 
