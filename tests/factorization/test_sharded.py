@@ -1,6 +1,7 @@
 """Rows in several places: the same bits as in one process, whatever the method, and through the loss of a worker."""
 
 import functools
+import json
 import math
 import os
 import pathlib
@@ -652,6 +653,17 @@ def test_what_is_no_file_of_rows_is_refused(tmp_path):
             PoissonFactorization(WIDTH).fit(released, client=2)
     with pytest.raises(FileNotFoundError):
         PoissonFactorization(WIDTH).fit([tmp_path / "nowhere.npz"])
+
+
+def test_files_of_rows_have_a_checksum(tmp_path):
+    path = saved(labelled(1.0), tmp_path, (ROWS,))[0]
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    header = json.loads(str(arrays["release"])) | {"format": 1}
+    del header["checksum"]
+    np.savez(path, **arrays | {"release": np.array(json.dumps(header))})
+    with pytest.raises(ValueError, match="`released` must name files with a checksum"):
+        PoissonFactorization(WIDTH).fit([path])
 
 
 # Checkpoints.

@@ -47,7 +47,7 @@ class Parts(Data):
     ------
     ValueError
         If the parts do not have the same other axes, one has no rows, or one but the last does not have a multiple of
-        128 rows.
+        128 rows, or has no checksum.
     OSError
         If one cannot be read here: shapes and labels are.
     """
@@ -65,6 +65,9 @@ class Parts(Data):
             raise ValueError(
                 f"`released` must have parts of a multiple of {BLOCK} rows each, but for the last, got {bad[0]} rows"
             )
+        checksums = {os.fspath(path): header.get("checksum") for path, (header, _, _) in zip(paths, looks, strict=True)}
+        if None in checksums.values():  # by which alone it is seen that a file is another one than before
+            raise ValueError("`released` must name files with a checksum, and those of format 1 have none: save anew")
         named = [_tables.from_json(header.get("axes", ()), shape) for header, shape, _ in looks]
         if len({tuple(axis.labels for axis in axes[1:]) for axes in named}) != 1:
             raise ValueError("`released` must have parts whose columns have the same labels")
@@ -75,15 +78,15 @@ class Parts(Data):
             sizes=[size for _, _, size in looks],
             how=(noise, non_integer),
             axes=_joined(named, [shape[0] for shape in shapes]),
-            checksums={os.fspath(path): one[0].get("checksum") for path, one in zip(paths, looks, strict=True)},
-            digest=repr([noise, non_integer, *((header.get("checksum"), shape) for header, shape, _ in looks)]),
+            checksums=checksums,
+            digest=repr([noise, non_integer, *((header["checksum"], shape) for header, shape, _ in looks)]),
         )
 
     paths: list[str]
     rows: list[int]
     sizes: list[int]
     how: tuple[str, str]
-    checksums: dict[str, str | None]
+    checksums: dict[str, str]
     digest: str
     _shape: tuple[int, ...]
 
