@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from quincunx import _core
+from quincunx.errors import CheckpointError
 from quincunx.factorization import PoissonBlockmodel, PoissonFactorization
 from quincunx.factorization._data import Data
+from quincunx.factorization._parts import Parts
 from quincunx.factorization._rows import flat_priors, laws_of_rows
 from quincunx.factorization._stochastic import step
 from quincunx.privacy import privatize
@@ -239,6 +241,23 @@ def test_files_are_read_one_at_a_time(tmp_path):
     )
     assert peak < 4 * size + 6 * rows
     assert model.embedding_.shape == (10 * 1024, 2)
+
+
+def test_a_checkpoint_knows_batches_and_files_that_are_not_read_together(tmp_path, monkeypatch):
+    (paths, values), path = saved(tmp_path, COUNTS, [0, 128, 384, 600]), tmp_path / "fit"
+    how = SHORT | {"batch_size": 128, "max_iter": 4, "tol": 0.0}
+    whole = PoissonFactorization(4, **how).fit(paths)
+    read = Parts._whole.func
+    monkeypatch.setattr(Parts, "_whole", property(lambda part: read(part) if len(part.paths) == 1 else None))
+    with pytest.raises(ZeroDivisionError):
+        PoissonFactorization(4, **how, progress=lambda done, total: 1 / (2 - done)).fit(paths, checkpoint=path)
+    for changed in ({"batch_size": 100}, {"learning_offset": 20.0}, {"learning_decay": 0.8}):
+        with pytest.raises(CheckpointError, match="belongs to another fit"):
+            PoissonFactorization(4, **how | changed).fit(paths, checkpoint=path)
+    with pytest.raises(CheckpointError, match="belongs to another fit"):  # batches do not reach from file into file
+        PoissonFactorization(4, **how).fit(values, alpha=RELEASE.alpha, checkpoint=path)
+    again = PoissonFactorization(4, **how).fit(paths, checkpoint=path)
+    np.testing.assert_array_equal(again.components_, whole.components_)
 
 
 def test_a_fit_of_files_finds_what_a_fit_of_all_rows_does(tmp_path):

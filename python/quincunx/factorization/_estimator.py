@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import field, replace
+from dataclasses import asdict, field, replace
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypedDict
 
 import numpy as np
@@ -678,6 +678,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         return {
             "inference": problem.inference,
             "method": problem.method,
+            "batches": problem.batches and asdict(problem.batches),
             "settings": self._settings,
             "n_features": int(self.n_features_in_),
             "axes": axes,
@@ -685,9 +686,10 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         }, arrays
 
     def _checkpoint(self, problem: Any, runs: Sequence[Run], schedule: Any, keep: tuple[object, float]) -> Checkpoint:
-        if isinstance(problem.data, Lazy):  # which need not fit into this memory
-            name = np.frombuffer(problem.data.digest.encode(), dtype=np.uint8)
-            problem = replace(problem, data=Data(name, problem.data.ratio, None))
+        data = problem.data
+        if isinstance(data, Lazy if problem.batches is None else Parts):  # which need not fit into this memory
+            name = np.frombuffer(data.digest.encode(), dtype=np.uint8)
+            problem = replace(problem, data=Data(name, np.zeros(()), None))
         return super()._checkpoint(problem, runs, schedule, keep)
 
     def _restore(self, header: Facts, arrays: Mapping[str, Array], runs: list[Run]) -> None:
