@@ -356,6 +356,25 @@ def test_each_row_of_each_factor_has_a_rate(model, released, names):
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_rates_of_components_go_with_their_components():
+    """The order of each draw is found again in the diagonal; of a core the rates have an axis for each mode."""
+    how = {"hyperpriors": "row", "n_warmup": 30, "n_draws": 20, "n_chains": 3, "random_state": 3}
+    blocks = PoissonBlockmodel(3, **how).fit(RELEASE[:6])
+    rates, before = blocks.draws_["interaction_rate"], np.diagonal(blocks.draws_["interaction"], axis1=2, axis2=3)
+    after = np.diagonal(blocks.align(each_draw=True).draws_["interaction"], axis1=2, axis2=3)
+    order = (after[..., :, None] == before[..., None, :]).argmax(axis=-1)
+    assert (order != np.arange(3)).any()
+    np.testing.assert_array_equal(blocks.draws_["interaction_rate"], np.take_along_axis(rates, order, axis=-1))
+    best = max(range(3), key=lambda chain: blocks._posterior.runs[chain].log_likelihood.mean())
+    mean = blocks.draws_["interaction_rate"][best].mean(axis=0)
+    np.testing.assert_allclose(blocks.priors_["interaction"][1], np.repeat(mean[:, None], 3, axis=1))
+    released = privatize(np.ones((3, 4, 2), dtype=int), epsilon=1.0, insecure_seed=1)
+    tensor = PoissonTensorFactorization((2, 3, 2), core="dense", **how).fit(released)
+    tree = tensor.to_datatree()
+    assert tree["posterior"]["core_rate"].dims == ("chain", "draw", "component_0", "component_1")
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_priors_have_the_shapes_of_their_factors():
     per_word, how = np.array([0.1, 0.2, 0.3]), {"inference": "vi", "max_iter": 3, "random_state": 1}
     model = PoissonFactorization(2, prior_shape=[0.4, per_word], **how).fit(np.ones((4, 3)))

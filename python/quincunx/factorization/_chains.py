@@ -78,12 +78,13 @@ class Problem:
             if self.dirichlet[i]:
                 found.append(Factor(f"{factor.name}_concentration", (1, 1), (), "folded", (None, None)))
                 continue
-            alone = self.hyperpriors == "factor" or factor.turned == "vector"
-            axis = factor.dims[1 if factor.turned == "transposed" else 0]
-            shape, dims = ((), ()) if alone else ((factor.length,), (axis,))
             found.append(Factor(f"{factor.name}_shape", (1, 1), (), "folded", (None, None)))
-            rows = 1 if self.hyperpriors == "factor" else factor.length
-            found.append(Factor(f"{factor.name}_rate", (rows, 1), dims, "folded", (None, None), shape))
+            if self.hyperpriors == "factor" or factor.turned == "vector":
+                found.append(Factor(f"{factor.name}_rate", (1, 1), (), "folded", (None, None)))
+                continue
+            dims = factor.dims[1:] if factor.turned == "transposed" else factor.dims[:-1]
+            rows = (factor.folded or factor.shape)[:-1]
+            found.append(Factor(f"{factor.name}_rate", (factor.length, 1), dims, "folded", factor.sets[:-1], rows))
         return tuple(found)
 
     def rates(self, draw: Sequence[Floats], threads: int, rows: Rows = None) -> Floats:

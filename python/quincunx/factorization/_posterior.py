@@ -61,7 +61,12 @@ class Posterior(inference.Posterior[Problem]):
         return np.asarray(variable.shown(self._mean(at) if self.sampled else self._points()[0]))
 
     def _mean(self, i: int) -> Floats:
-        """Return the mean of a variable over all chains, whose draws may lie on a disk."""
+        """Return the mean of a variable over all chains, or by the best one if it is of single components.
+
+        Draws may lie on a disk.
+        """
+        if any(one is not None for one in self.problem.variables[i].sets):
+            return np.asarray(self.best_tables()[i].mean(axis=0))
         return np.asarray(np.mean([run.draws[i][: self.n_draws].mean(axis=0) for run in self.with_draws], axis=0))
 
     def priors(self) -> list[tuple[Floats, Floats]]:
