@@ -597,8 +597,11 @@ def test_a_checkpoint_knows_an_array_of_dask_by_its_name(tmp_path, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         PoissonFactorization(WIDTH, **HOW | {"progress": stop}).fit(lazy, client=2, **how)
-    with pytest.raises(CheckpointError, match="belongs to another fit"):
-        PoissonFactorization(WIDTH, **HOW).fit(lazy + 1, client=3, **how)
+    for other, alpha in ((lazy + 1, 0.4), (lazy, 0.4 + 1e-12)):
+        with pytest.raises(CheckpointError, match="belongs to another fit"):
+            PoissonFactorization(WIDTH, **HOW).fit(other, client=3, **how | {"alpha": alpha})
+    with np.printoptions(precision=1):
+        assert Lazy(lazy, 0.4, "geometric", "error").digest != Lazy(lazy, 0.41, "geometric", "error").digest
     assert_same_runs(PoissonFactorization(WIDTH, **HOW).fit(lazy, client=3, **how), whole)
 
 

@@ -198,7 +198,7 @@ class Lazy(Parts):
             ratio=ratio,
             axes=(),
             brought=False,
-            digest=repr((array.name, array.shape, ratio, noise, non_integer)),
+            digest=repr((array.name, array.shape, float(ratio), noise, non_integer)),
         )
 
     ratio: Floats
