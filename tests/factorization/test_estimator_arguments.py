@@ -195,6 +195,9 @@ def test_a_fit_that_would_not_fit_into_memory_is_refused_before_any_work(monkeyp
     for more in ({"n_warmup": 10**12}, {"thin": 10**12}, {"n_warmup": 2**70}, {"n_chains": 2**40}):
         with pytest.raises(TooLargeError, match=r"sweeps or components|so many chains needs"):
             PoissonFactorization(**SHORT | more).fit(COUNTS)
+    for width in (2**20, 2**70):
+        with pytest.raises(TooLargeError, match="a prior of each entry of components needs"):
+            PoissonFactorization(width, prior_shape=[0.1, np.ones(np.shape(COUNTS)[1])]).fit(COUNTS)
     PoissonFactorization(**SHORT).fit(COUNTS)
 
 

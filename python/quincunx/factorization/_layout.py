@@ -172,6 +172,7 @@ class Layout:
         numbers = _check.reals_where(entry, where, "positive", lambda x: x > 0)
         if numbers.ndim == 0:
             return numbers.reshape(1)
+        _check.room(8 * math.prod(factor.shape), f"a prior of each entry of {factor.name}")
         shape = factor.shape_shown
         try:
             wide = np.broadcast_to(numbers, shape)
