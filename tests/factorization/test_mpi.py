@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from tests.factorization.chains import assert_same_runs
 from tests.saved import reread
 
-from quincunx.factorization import MPIShards, PoissonFactorization, PoissonTensorFactorization, _sharded_gibbs
+from quincunx.factorization import MPIShards, PoissonFactorization, PoissonTensorFactorization, _mpi, _sharded_gibbs
 
 ROOT = Path(__file__).parents[2]
 RANKS = 3
@@ -150,3 +151,19 @@ def test_what_is_no_communicator_is_refused():
 
 if __name__ == "__main__":
     globals()[sys.argv[1]](Path(sys.argv[2]))
+
+
+@pytest.mark.parametrize("part", ["bcast", "scatter", "gather"])
+def test_a_rank_that_cannot_take_part_in_a_round_ends_the_program(part, capsys):
+    """The others would wait for it for ever."""
+
+    def fail(value):
+        raise MemoryError("a part is too large")
+
+    ended = []
+    usual = {"bcast": lambda value: ("start", (None, None), True), "scatter": list, "gather": list}
+    comm = SimpleNamespace(**usual | {part: fail}, Abort=ended.append)
+    with pytest.raises(MemoryError):
+        _mpi._Rank(comm).answer(None, [])
+    assert ended == [1]
+    assert "a part is too large" in capsys.readouterr().err

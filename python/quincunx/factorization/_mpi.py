@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import traceback
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -78,8 +79,8 @@ class MPIShards:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
         try:
             rank = _Rank(comm)
-            while (message := comm.bcast(None)) is not None:
-                rank.answer(message, None)
+            while rank.answer() is not None:
+                pass
         finally:
             if main:
                 signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
@@ -99,11 +100,22 @@ class _Rank:
         self._comm = comm
         self._shards: dict[int, Remote] = {}
 
-    def answer(self, message: _Message, own: list[Any] | None) -> Any:
-        """Take part in a round; the first rank has the shards' own arguments, and gets the answers."""
-        method, arguments, each_its_own = message
-        given = self._comm.scatter(own) if each_its_own else None
-        return self._comm.gather(self._call(method, arguments, given))
+    def answer(self, message: _Message | None = None, own: list[Any] | None = None) -> list[_Answer] | None:
+        """Take part in a round, or hear that there are no more: None.
+
+        The first rank has the message and the shards' own arguments, and gets the answers. What fails on the way would
+        leave the other ranks waiting, and ends the program.
+        """
+        try:
+            if (message := self._comm.bcast(message)) is None:
+                return None
+            method, arguments, each_its_own = message
+            given = self._comm.scatter(own) if each_its_own else None
+            return self._comm.gather(self._call(method, arguments, given)) or []
+        except BaseException:
+            traceback.print_exc()
+            self._comm.Abort(1)
+            raise
 
     def _call(self, method: str, arguments: tuple[Any, ...], own: list[tuple[int, Any]] | None) -> _Answer:
         """Call a method of all shards, or make them."""
@@ -143,7 +155,7 @@ class _FirstRank(Host):
 
     def close(self) -> None:
         """Let the other ranks go on with the program."""
-        self._run(self._comm.bcast, None)
+        self._run(self._rank.answer)
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.shutdown()
@@ -167,7 +179,6 @@ class _FirstRank(Host):
         return self._thread.submit(function, *arguments).result()
 
     def _ask(self, message: _Message, own: Sequence[Any] | None) -> Any:
-        self._comm.bcast(message)
         numbered = list(enumerate(own or ()))
         return self._rank.answer(message, [numbered[rank :: self.number] for rank in range(self.number)])
 
