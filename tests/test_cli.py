@@ -651,6 +651,14 @@ def test_no_answer_takes_the_place_of_what_it_was_made_from(run, tmp_path, words
     assert file.read_text() == "A,B\n1,0\n0,1\n"
 
 
+def test_no_model_takes_the_place_of_the_checkpoint_of_its_fit(run, tmp_path):
+    """After a stop both are written, and there were nothing to go on from."""
+    path = tmp_path / "fit.npz"
+    status, _, err = run("factorize", "counts.npz", "--out", path, "--checkpoint", tmp_path / "." / "fit.npz")
+    assert status == 2
+    assert f"`--out` must be another file than `--checkpoint`, which it would take the place of, got {path}" in err
+
+
 def test_what_cannot_be_written_is_named_as_it_was_asked_for(run, tmp_path):
     (tmp_path / "counts.csv").write_text("1,0\n0,1\n")
     for out in (tmp_path / "none" / "r.npz", tmp_path):

@@ -119,9 +119,14 @@ class Verb:
     def values(self, options: Facts) -> Facts:
         """Return the arguments of the function for options as argparse has them."""
         self._refuse_idle(options)
-        source, out = (str(options.get(name) or "") for name in ("source", "out"))
+        source, out, kept = (str(options.get(name) or "") for name in ("source", "out", "checkpoint"))
+        beside = ""
         if os.path.exists(source) and os.path.exists(out) and os.path.samefile(source, out) and os.path.isfile(out):
-            raise ValueError(f"`out` must be another file than `source`, which it would take the place of, got {out}")
+            beside = "source"
+        elif out and kept and os.path.realpath(out) == os.path.realpath(kept):
+            beside = "checkpoint"
+        if beside:
+            raise ValueError(f"`out` must be another file than `{beside}`, which it would take the place of, got {out}")
         values = dict(options)
         for name, make in self.takes.items():
             parts = [part for part in named(make) if part in values]
