@@ -277,6 +277,7 @@ def test_a_release_is_factorized_and_the_model_kept(run, released, tmp_path):
     assert PoissonFactorization.load(kept).n_iter_ == 70
     for arguments, says in (
         (["--resume", kept, "--model", "topics"], "`--model` must be matrix, as in the file that goes on, got topics"),
+        (["--resume", kept, "--model", "tensor"], "`--resume` must be a PoissonTensorFactorization written by"),
         (["--resume", kept, "--seed", "1"], "`--seed` must be left out with `--resume`"),
     ):
         status, out, err = run("factorize", released, *arguments)

@@ -141,7 +141,10 @@ def factorize_command(
     if "dispersion" in given:
         with contextlib.suppress(ValueError):  # a word
             given["dispersion"] = float(given["dispersion"])
-    estimator = cls() if resume is None else cls.load(resume).set_params(warm_start=True)
+    try:
+        estimator = cls() if resume is None else cls.load(resume).set_params(warm_start=True)
+    except ValueError as error:
+        raise ValueError(str(error).replace("`source`", "`resume`", 1)) from error
     if resume is not None and switches.get("topics") not in (None, getattr(estimator, "topics", None)):
         raise ValueError(f"`model` must be matrix, as in the file that goes on, got {model}")
     estimator.set_params(**given)
