@@ -169,7 +169,7 @@ def counts(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[
         with np.errstate(invalid="ignore"):
             bad = ~((array == np.floor(array)) & (np.abs(array) < 2.0**63))
     elif array.dtype.kind == "u":
-        bad = array > np.uint64(2**63 - 1)
+        refuse(array, array > np.uint64(2**63 - 1), name, "whole numbers below 2**63")
     if minimum is not None:
         bad |= array < minimum
     refuse(array, bad, name, "whole numbers" if minimum is None else f"whole numbers of at least {minimum}")

@@ -195,7 +195,8 @@ class GaussianMechanism(Mechanism):
     radius : float, optional
         Instead: each record is clipped to the ball of this radius about 0, > 0, so that it moves by at most twice that.
     dimension : int
-        With `radius`: the last axis holds records of this length. With 1, each number is a record.
+        With `radius`: the last axis holds records of this length. With 1, each number is a record. With the metric
+        "linf": how many numbers there are. Else without effect.
     lower, upper : float, optional
         Instead: each number is a record, clipped to these bounds, so that it moves by at most ``upper - lower``.
     sigma : float, optional
