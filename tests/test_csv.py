@@ -68,7 +68,8 @@ def test_lines_that_are_no_records_are_named_in_any_piece():
 def test_what_is_written_is_read_again():
     fields = ["a", "b\rc", "d\ne", "f\r\ng", 'h"i', "j,k", "5"]
     file = io.StringIO()
-    _csv.write_row(file, fields)
-    _csv.write_row(file, ["", 2.5])
+    write = _csv.row_writer(file)
+    write(fields)
+    write(["", 2.5])
     assert [row.fields for row in _csv.rows(io.StringIO(file.getvalue(), newline=""), "table")] == [fields, ["", "2.5"]]
     assert file.getvalue().endswith("\n,2.5\n")

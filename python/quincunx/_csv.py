@@ -5,7 +5,8 @@ import csv
 import io
 import itertools
 import os
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,11 +14,10 @@ import numpy as np
 from quincunx._types import Array
 
 
-def write_row(file: io.StringIO, fields: Sequence[object]) -> None:
-    """Write a row; a field is quoted if it holds a sign of a line's end, in labels, too."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\r\n").writerow(fields)
-    file.write(line.getvalue().removesuffix("\r\n") + "\n")
+def row_writer(file: io.StringIO) -> Callable[[Sequence[object]], object]:
+    """Return what writes a row; a field is quoted if it holds a sign of a line's end, as labels may."""
+    lines = SimpleNamespace(write=lambda line: file.write(line.removesuffix("\r\n") + "\n"))
+    return csv.writer(lines, lineterminator="\r\n").writerow
 
 
 class Row(NamedTuple):

@@ -209,9 +209,10 @@ def _write(estimator: CountFactorization, facts: Facts, out: File | BinaryIO, fo
     axes = data.axes or (Axis(),) * len(data.shape)
     if format == "csv":
         text = io.StringIO()
-        _csv.write_row(text, ["component", *(axes[-1].labels or range(data.shape[-1]))])
+        write = _csv.row_writer(text)
+        write(["component", *(axes[-1].labels or range(data.shape[-1]))])
         for k, row in enumerate(estimator.components_.tolist()):  # type: ignore[attr-defined]
-            _csv.write_row(text, [k, *row])
+            write([k, *row])
         content = text.getvalue()
     else:
         posterior = estimator._posterior

@@ -166,12 +166,13 @@ def _to_csv(header: Facts, values: Array, mask: npt.NDArray[np.bool_] | None) ->
     index, columns = _names(_tables.from_json(header.get("axes", ()), values.shape), values.ndim)
     file = io.StringIO()
     file.write(TITLE + json.dumps(header, allow_nan=False) + "\n")
+    write = _csv.row_writer(file)
     if columns is not None:
-        _csv.write_row(file, ([""] if index is not None else []) + columns)
+        write(([""] if index is not None else []) + columns)
     cells = _lists(values.reshape(len(values), -1), None if mask is None else mask.reshape(len(values), -1))
     for place, row in enumerate(cells):
         shown = ["" if cell is None else cell if isinstance(cell, str) else repr(cell) for cell in row]
-        _csv.write_row(file, ([index[place]] if index is not None else []) + shown)
+        write(([index[place]] if index is not None else []) + shown)
     return file.getvalue()
 
 
