@@ -153,7 +153,7 @@ def counts(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[
 
     The message for a bad value names the index of the first one.
     """
-    array = unmasked(value, name)
+    array = unrounded(value, name)
     if array.dtype.kind not in "iuf" and array.size:
         raise _not_numbers(array, name, "whole numbers")
     if array.dtype.kind == "i" and (minimum is None or not array.size or array.min() >= minimum):
@@ -202,6 +202,26 @@ def unmasked(value: object, name: str, *, kept: bool = False) -> Array:
     value = computed(value)
     refuse_masked(value, name)
     return np.asarray(value)
+
+
+def unrounded(value: object, name: str) -> Array:
+    """Return an array as `unmasked` does, unless whole numbers of it were rounded.
+
+    `numpy.asarray` does so beside floats in a list or a table: near ones would move apart.
+    """
+    array = unmasked(value, name)
+    if array.dtype.kind == "f" and not isinstance(value, np.ndarray) and (np.abs(array) >= 2**53).any():
+        given: Any = computed(value)
+        given = given.astype(object) if hasattr(given, "astype") else given
+        refuse_rounded(np.asarray(given, dtype=object), array, name)
+    return array
+
+
+def refuse_rounded(given: Array, rounded: Array, name: str) -> None:
+    """Refuse objects of which some are whole numbers that floats do not hold."""
+    bad = np.array(np.abs(rounded) >= 2**53)
+    bad[bad] = given[bad] != rounded[bad]
+    refuse(given, bad, name, "whole numbers of at most 2**53 in size beside floats")
 
 
 def computed(value: Any) -> Any:
@@ -364,7 +384,7 @@ def reals(value: object, name: str) -> npt.NDArray[np.float64]:
 
 def exact_reals(value: object, name: str) -> npt.NDArray[np.float64]:
     """Return finite numbers as `reals` does, but refuse those that a double may round: near ones would move apart."""
-    array = unmasked(value, name)
+    array = unrounded(value, name)
     found = reals(array, name)
     if array.itemsize > 8:
         refuse(array, found != array, name, "numbers that a double holds exactly")

@@ -232,17 +232,19 @@ def array(value: Any, name: str, *, triangle: bool = False) -> Any:
         weights = networkx.to_numpy_array(value, nonedge=0.0)
         whole: Array = weights.astype(np.int64) if (weights == np.floor(weights)).all() else weights
         return np.triu(whole) if triangle and not value.is_directed() else whole
-    return _plain(value) if of_library(value, "pandas", "DataFrame", "Series") else value
+    return _plain(value, name) if of_library(value, "pandas", "DataFrame", "Series") else value
 
 
-def _plain(value: "pandas.DataFrame") -> "pandas.DataFrame | Array":
+def _plain(value: "pandas.DataFrame", name: str) -> "pandas.DataFrame | Array":
     """Return a table of pandas as NumPy has it; of the kinds of numbers that know of missing ones it makes objects."""
     found = np.asarray(value)
     kinds = {getattr(kind, "kind", "O") for kind in np.atleast_1d(np.asarray(value.dtypes, dtype=object))}
     if found.dtype != object or not kinds <= set("biuf"):
         return value
     if "f" in kinds or value.isna().to_numpy().any():
-        return value.to_numpy(dtype=np.float64, na_value=np.nan)
+        rounded = value.to_numpy(dtype=np.float64, na_value=np.nan)
+        _check.refuse_rounded(found, rounded, name)
+        return rounded
     return value.to_numpy(dtype=np.bool_ if kinds == {"b"} else np.int64)
 
 
@@ -291,11 +293,11 @@ def from_long(
     pandas = sys.modules["pandas"]
     if hasattr(value, "columns"):
         names = list(value.columns[:-1])
-        keys, counts = [value[part] for part in names], np.asarray(_plain(value.iloc[:, -1]))
+        keys, counts = [value[part] for part in names], np.asarray(_plain(value.iloc[:, -1], name))
     else:
         names = list(value.index.names)
         keys = [value.index.get_level_values(level) for level in range(len(names))]
-        counts = np.asarray(_plain(value))
+        counts = np.asarray(_plain(value, name))
     together = pandas.Index(np.concatenate([np.asarray(key, dtype=object) for key in keys])) if square else None
     places, axes = [], []
     for title, key in zip(names, keys, strict=True):

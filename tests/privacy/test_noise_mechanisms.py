@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import mpmath
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from quincunx.privacy import (
     AddRemove,
     DataMetric,
     DiscreteGaussianMechanism,
+    ExponentialMechanism,
     GaussianMechanism,
     GeometricMechanism,
     LaplaceMechanism,
@@ -312,6 +314,27 @@ def test_numbers_that_a_double_rounds_are_refused_where_a_distance_of_arrays_is_
     mechanism.release(np.array([2**53, -(2**53)]))
     mechanism.release([2.0**59, 0.5])
     LaplaceMechanism(1.0, 0, 10).release([2**60 + 1])  # each record is clipped by itself
+
+
+@pytest.mark.parametrize("far", [2**53 + 1, -(2**60) - 1, 2**63 + 1])
+@pytest.mark.parametrize("beside", [5.0, 2.0**70])
+def test_whole_numbers_that_numpy_rounds_beside_floats_are_refused(far, beside):
+    frame = pd.DataFrame({"a": [far], "b": [beside]})
+    forms = [[far, beside], (beside, far), [[1.0], [far]], [np.array([far]), np.array([beside])], frame]
+    if far < 2**63:
+        forms += [frame.astype({"a": "Int64"}), frame.astype({"a": "Int64", "b": "Float64"})]
+    for mechanism in (
+        GeometricMechanism(1.0, n=1),
+        DiscreteGaussianMechanism(1.0, 1e-6, sensitivity=1.0),
+        GaussianMechanism(1.0, 1e-6, sensitivity=1.0),
+        LaplaceMechanism(1.0, sensitivity=1.0),
+        ExponentialMechanism(1.0, sensitivity=1.0),
+    ):
+        for x in forms:
+            with pytest.raises((ValueError, TypeError), match=rf"{far} at index|objects?"):
+                mechanism.release(x)
+    GeometricMechanism(1.0, n=1).release([2**60, 5.0])
+    ExponentialMechanism(1.0, sensitivity=1.0).release([2.0**70, 5])
 
 
 def test_bad_data_are_refused_with_the_first_index():

@@ -82,12 +82,12 @@ class ExponentialChoice(Noise):
         ValueError, TypeError
             If a score is not finite, or the set is empty.
         """
-        values = _check.reals(scores, name)
+        given = _check.unrounded(scores, name)
+        values = _check.reals(given, name)
         if values.ndim == 0 or values.shape[-1] == 0:
             raise ValueError(f"`{name}` must have a last axis of at least one element, got shape {values.shape}")
         with np.errstate(over="ignore"):
             steps = np.rint(values / self.step)
-        given = np.asarray(scores)
         rounded = given.dtype.kind in "iu" and np.abs(values).max(initial=0) >= 2**53
         rounded |= given.itemsize > 8 and bool((given != values).any())
         if not rounded and np.abs(steps).max(initial=0) <= LARGEST_SCORE:
