@@ -212,7 +212,12 @@ def unrounded(value: object, name: str) -> Array:
     array = unmasked(value, name)
     if array.dtype.kind == "f" and not isinstance(value, np.ndarray) and (np.abs(array) >= 2**53).any():
         given: Any = computed(value)
-        given = given.astype(object) if hasattr(given, "astype") else given
+        if hasattr(given, "astype"):  # pandas
+            given = given.astype(object)
+        elif hasattr(given, "rows"):  # polars
+            given = given.rows()
+        elif hasattr(given, "column_names"):  # pyarrow
+            given = [list(row.values()) for row in given.to_pylist()]
         refuse_rounded(np.asarray(given, dtype=object), array, name)
     return array
 

@@ -337,6 +337,15 @@ def test_whole_numbers_that_numpy_rounds_beside_floats_are_refused(far, beside):
     ExponentialMechanism(1.0, sensitivity=1.0).release([2.0**70, 5])
 
 
+@pytest.mark.parametrize("library", ["pyarrow", "polars"])
+def test_tables_of_other_libraries_are_looked_at_before_they_are_floats(library):
+    table = getattr(pytest.importorskip(library), {"pyarrow": "table", "polars": "DataFrame"}[library])
+    mechanism = GeometricMechanism(1.0, n=1)
+    with pytest.raises(ValueError, match=rf"{2**60 + 1} at index \(0, 0\)"):
+        mechanism.release(table({"a": [2**60 + 1], "b": [5.0]}))
+    assert mechanism.release(table({"a": [2**60], "b": [5.0]})).shape == (1, 2)
+
+
 def test_bad_data_are_refused_with_the_first_index():
     with pytest.raises(ValueError, match=r"`counts` must hold whole numbers of at least 0, got -2 at index \(1, 0\)"):
         privatize([[1, 2], [-2, -3]], epsilon=1.0)
