@@ -96,8 +96,11 @@ impl FloatWork for CollapsedRow<'_> {
             let released = group.released.clamp(1, SHORT as usize);
             let (below, above) = (&coefficients.below, &coefficients.above[released]);
             for cells in group.columns.chunks(LANES) {
-                let mut indices = [cells[0]; LANES];
-                indices[..cells.len()].copy_from_slice(cells);
+                let indices = cells.first_chunk().copied().unwrap_or_else(|| {
+                    let mut some = [cells[0]; LANES];
+                    some[..cells.len()].copy_from_slice(cells);
+                    some
+                });
                 assert!(indices.iter().all(|&column| (column as usize) < rates.len()));
                 // SAFETY: just looked at.
                 let own = unsafe { f.gather(rates, &indices) };
@@ -107,20 +110,20 @@ impl FloatWork for CollapsedRow<'_> {
                 // B by Horner from y = o - 1 down; A below it by even and odd powers of z, half as long a chain each.
                 let mut sum_below = f.splat(below[released - 1]);
                 for coefficient in below[..released - 1].iter().rev() {
-                    sum_below = f.add(f.mul(sum_below, x), f.splat(*coefficient));
+                    sum_below = f.mul_add(sum_below, x, f.splat(*coefficient));
                 }
                 let enough = |&i: &usize| f.bits(z, f.splat(coefficients.limits[i])) == 0;
                 let terms = (0..TERMS.len()).find(enough).map_or(MOST_TERMS, |i| TERMS[i]);
                 let square = f.mul(z, z);
                 let (mut even, mut odd) = (f.splat(0.0), f.splat(0.0));
                 for pair in above[..terms].as_chunks::<2>().0.iter().rev() {
-                    even = f.add(f.mul(even, square), f.splat(pair[0]));
-                    odd = f.add(f.mul(odd, square), f.splat(pair[1]));
+                    even = f.mul_add(even, square, f.splat(pair[0]));
+                    odd = f.mul_add(odd, square, f.splat(pair[1]));
                 }
                 let first = f.mul(power(f, x, released), f.splat(below[released]));
-                let sum_above = f.mul(first, f.add(even, f.mul(z, odd)));
+                let sum_above = f.mul(first, f.mul_add(z, odd, even));
                 let sum = f.add(sum_below, sum_above);
-                let weight = f.div(f.add(f.mul(sum_below, inverse), f.mul(sum_above, ratio)), sum);
+                let weight = f.div(f.mul_add(sum_below, inverse, f.mul(sum_above, ratio)), sum);
                 let mut weights = [0.0; LANES];
                 f.store(weight, &mut weights);
                 if cells.len() == LANES && short == (1 << LANES) - 1 {

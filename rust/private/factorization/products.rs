@@ -2,27 +2,34 @@
 //!
 //!   rates_rv = sum_k u_rk R_vk,      over_columns_rk = sum_v W_rv R_vk,      over_rows_vk += sum_r W_rv u_rk.
 //!
-//! Sums are held in registers, four rows or columns by a few eights, and what they read again stays in the nearest cache.
-//! Each is added up in the order of its index, without contraction: so its bits depend neither on the tile it is formed in nor on
-//! the vector level, which libraries for such products do not offer. Where products and sums have units of their own, as on
-//! recent machines, little is lost: `benches/bench_factorization.py` prints their share of the machine's limit.
+//! Sums are held in registers, four or eight rows or columns by a few eights, and what they read again stays in the nearest cache.
+//! Each is added up in the order of its index, every product contracted with the sum: so its bits depend neither on the tile it is
+//! formed in nor on the vector level, which libraries for such products do not offer. `benches/bench_factorization.py` prints their
+//! share of the machine's limit.
 //!
 //! Source: K. Goto, R. van de Geijn (2008), Anatomy of high-performance matrix multiplication (panels and register tiles).
 
 use super::factor_matrix::FactorMatrix;
 use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::floats::{FloatWork, Floats, LANES, float_work};
+use std::array;
 
 /// The most rows that share what is read.
-pub const TILE: usize = 16;
+pub const TILE: usize = 32;
 
 /// Rows to form together where a row is so long: what is formed of them stays in the second cache.
 pub fn tile_of(cols: usize) -> usize {
-    if cols > 1 << 13 { HELD } else { TILE }
+    match cols {
+        ..=0x1000 => TILE,
+        ..=0x2000 => TILE / 2,
+        _ => HELD,
+    }
 }
 
 /// Rows, or columns, whose sums are held together.
 const HELD: usize = 4;
+/// Rows whose rates are held together where registers are many.
+const MOST: usize = 8;
 /// Columns of a panel.
 const PANEL: usize = 2 * LANES;
 /// Columns whose factors stay in the nearest cache.
@@ -83,46 +90,39 @@ impl FloatWork for RateProducts<'_> {
         let rows = left.len() / stride;
         for (number, panel) in panels.values.chunks_exact(PANEL * panels.width).enumerate() {
             let panel = panel.as_chunks::<PANEL>().0;
-            let columns = number * PANEL..panels.cols.min((number + 1) * PANEL);
             let mut row = 0;
             while row < rows {
-                let at = |i: usize| (row + i) * stride..(row + i) * stride + panels.width;
-                let held = if rows - row >= HELD { HELD } else { 1 };
-                let mut sums = [[0.0; PANEL]; HELD];
-                if held == HELD {
-                    let left = [&left[at(0)], &left[at(1)], &left[at(2)], &left[at(3)]];
-                    // One or two eights of columns at a time, as registers allow.
-                    if F::HELD == 4 {
-                        tile::<F, HELD, 2>(f, panel, 0, left, &mut sums);
-                    } else {
-                        (0..2).for_each(|half| tile::<F, HELD, 1>(f, panel, half, left, &mut sums));
+                let at = |i: usize| &left[(row + i) * stride..(row + i) * stride + panels.width];
+                let place = (panels.cols, row, number * PANEL);
+                // Eight or four rows, two eights of columns or one at a time, as registers allow.
+                row += match rows - row {
+                    MOST.. if F::HELD == 4 => {
+                        tile::<F, MOST, 2>(f, panel, 0, array::from_fn(at), place, out);
+                        MOST
                     }
-                } else {
-                    tile::<F, 1, 2>(f, panel, 0, [&left[at(0)]], &mut sums);
-                }
-                for (i, sums) in sums[..held].iter().enumerate() {
-                    let start = (row + i) * panels.cols;
-                    let out = &mut out[start + columns.start..start + columns.end];
-                    if let Some(out) = out.first_chunk_mut::<PANEL>() {
-                        *out = *sums;
-                    } else {
-                        out.copy_from_slice(&sums[..out.len()]);
+                    HELD.. => {
+                        (0..2).for_each(|half| tile::<F, HELD, 1>(f, panel, half, array::from_fn(at), place, out));
+                        HELD
                     }
-                }
-                row += held;
+                    _ => {
+                        tile::<F, 1, 2>(f, panel, 0, [at(0)], place, out);
+                        1
+                    }
+                };
             }
         }
     }
 }
 
-/// The rates of some rows in some eights of a panel.
+/// The rates of some rows in some eights of a panel, written to their place in rows of `cols`.
 #[inline(always)]
 fn tile<F: Floats, const N: usize, const C: usize>(
     f: F,
     panel: &[[f64; PANEL]],
     first: usize,
     left: [&[f64]; N],
-    out: &mut [[f64; PANEL]; HELD],
+    (cols, row, column): (usize, usize, usize),
+    out: &mut [f64],
 ) {
     let mut sums = [[f.splat(0.0); C]; N];
     let left = left.map(|left| &left[..panel.len()]);
@@ -134,13 +134,19 @@ fn tile<F: Floats, const N: usize, const C: usize>(
         for (sums, left) in sums.iter_mut().zip(left) {
             let weight = f.splat(left[k]);
             for (sum, factor) in sums.iter_mut().zip(factors) {
-                *sum = f.add(*sum, f.mul(weight, factor));
+                *sum = f.mul_add(weight, factor, *sum);
             }
         }
     }
-    for (out, sums) in out.iter_mut().zip(sums) {
-        for (out, sum) in out.as_chunks_mut::<LANES>().0[first..].iter_mut().zip(sums) {
-            f.store(sum, out);
+    for (out, sums) in out[row * cols..].chunks_exact_mut(cols).zip(sums) {
+        for (at, sum) in (column + first * LANES..cols).step_by(LANES).zip(sums) {
+            if let Some(out) = out[at..].first_chunk_mut() {
+                f.store(sum, out);
+            } else {
+                let mut last = [0.0; LANES];
+                f.store(sum, &mut last);
+                out[at..].copy_from_slice(&last[..cols - at]);
+            }
         }
     }
 }
@@ -289,7 +295,7 @@ fn sparse_sum<F: Floats, const N: usize>(
         let (start, value) = (place as usize * stride + at, f.splat(value));
         let eights = of[start..start + N * LANES].as_chunks::<LANES>().0;
         for (sum, eight) in sums.iter_mut().zip(eights) {
-            *sum = f.add(*sum, f.mul(value, f.load(eight)));
+            *sum = f.mul_add(value, f.load(eight), *sum);
         }
     }
     sums.iter().zip(out).for_each(|(&sum, out)| f.store(sum, out));
@@ -338,17 +344,15 @@ impl FloatWork for OverColumns<'_> {
 fn add_rows<F: Floats, const N: usize>(f: F, right: &[f64], stride: usize, weights: [&[f64]; N], out: &mut [f64]) {
     let mut start = 0;
     while start < stride {
-        // Two or four eights of components at a time, as registers allow.
-        if F::HELD == 4 && stride - start >= 4 * LANES {
-            add_components::<F, N, 4>(f, right, (stride, start), weights, out);
-            start += 4 * LANES;
-        } else if F::HELD >= 2 && stride - start >= 2 * LANES {
-            add_components::<F, N, 2>(f, right, (stride, start), weights, out);
-            start += 2 * LANES;
-        } else {
-            add_components::<F, N, 1>(f, right, (stride, start), weights, out);
-            start += LANES;
+        // Up to four eights of components at a time, as registers allow.
+        let held = F::HELD.min((stride - start) / LANES);
+        match held {
+            4 => add_components::<F, N, 4>(f, right, (stride, start), weights, out),
+            3 => add_components::<F, N, 3>(f, right, (stride, start), weights, out),
+            2 => add_components::<F, N, 2>(f, right, (stride, start), weights, out),
+            _ => add_components::<F, N, 1>(f, right, (stride, start), weights, out),
         }
+        start += held * LANES;
     }
 }
 
@@ -376,7 +380,7 @@ fn add_components<F: Floats, const N: usize, const C: usize>(
         for (sums, weights) in sums.iter_mut().zip(weights) {
             let weight = f.splat(weights[v]);
             for (sum, factor) in sums.iter_mut().zip(factors) {
-                *sum = f.add(*sum, f.mul(weight, factor));
+                *sum = f.mul_add(weight, factor, *sum);
             }
         }
     }
@@ -446,11 +450,13 @@ mod tests {
     #[test]
     fn products_are_sums_in_order_whatever_the_tile_and_the_level() {
         let mut words = Stream::new([1, 2], 3, 4, 5);
-        for (rows, cols, width) in [(16, 37, 50), (7, 16, 8), (1, 1, 1), (4, 130, 3), (15, 65, 17)] {
+        for (rows, cols, width) in [(32, 37, 50), (7, 16, 8), (1, 1, 1), (4, 130, 3), (15, 65, 17)] {
             let (left, right) = (random(&mut words, rows, width), random(&mut words, cols, width));
             let stride = left.stride;
             let weights: Vec<f64> = (0..rows * cols).map(|_| words.uniform()).collect();
-            let sum = |terms: &mut dyn Iterator<Item = f64>| terms.fold(0.0, |sum, x| sum + x);
+            let sum = |start: f64, terms: &mut dyn Iterator<Item = (f64, f64)>| {
+                terms.fold(start, |sum, (x, y)| x.mul_add(y, sum))
+            };
             for level in [Level::Baseline, Level::Avx2, Level::Avx512] {
                 let mut rates = vec![0.0; rows * cols];
                 Panels::new(&right).rates(level, left.padded(), stride, &mut rates);
@@ -459,18 +465,18 @@ mod tests {
                 over_rows(level, &weights, cols, left.padded(), stride, &mut of_columns);
                 for r in 0..rows {
                     for v in 0..cols {
-                        let expected = sum(&mut (0..width).map(|k| left.row(r)[k] * right.row(v)[k]));
+                        let expected = sum(0.0, &mut (0..width).map(|k| (left.row(r)[k], right.row(v)[k])));
                         assert_eq!(rates[r * cols + v], expected);
                     }
                     for k in 0..width {
-                        let expected = sum(&mut (0..cols).map(|v| weights[r * cols + v] * right.row(v)[k]));
+                        let expected = sum(0.0, &mut (0..cols).map(|v| (weights[r * cols + v], right.row(v)[k])));
                         assert_eq!(of_rows[r * stride + k], expected);
                     }
                 }
                 for v in 0..cols {
                     for k in 0..width {
-                        let terms = (0..rows).map(|r| weights[r * cols + v] * left.row(r)[k]);
-                        assert_eq!(of_columns[v * stride + k], terms.fold(1.0, |sum, x| sum + x));
+                        let expected = sum(1.0, &mut (0..rows).map(|r| (weights[r * cols + v], left.row(r)[k])));
+                        assert_eq!(of_columns[v * stride + k], expected);
                     }
                 }
             }

@@ -16,7 +16,7 @@ pub const EVERY_LEVEL: bool = cfg!(any(not(debug_assertions), feature = "every-l
 pub enum Level {
     /// What every machine of this architecture has.
     Baseline,
-    /// 256-bit integers.
+    /// 256-bit integers, and products contracted with sums.
     Avx2,
     /// 512-bit integers, and twice as many registers at any width.
     Avx512,
@@ -27,7 +27,7 @@ impl Level {
     pub fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
-            let avx2 = is_x86_feature_detected!("avx2");
+            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
             let avx512 = is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512bw")
@@ -132,7 +132,7 @@ pub trait Kernel<E> {
 /// are best the arguments of such a function, for then the compiler knows them apart.
 ///
 /// `at_level!(level, x => a, b, c)` does `a`, `b` or `c` with `x` at AVX-512, AVX2 and the baseline. No level contracts products and
-/// sums of floats, so all give the same bits.
+/// sums of floats by itself, so all give the same bits.
 #[macro_export]
 macro_rules! at_level {
     ($level:expr, $work:expr) => {
@@ -231,8 +231,7 @@ pub(super) mod compiled {
     }
 
     compiled_for! {
-        avx2: "avx2";
-        avx2_fma: "avx2,fma";
+        avx2: "avx2,fma";
         avx512: "avx512f,avx512dq,avx512bw,avx512vl";
         avx512_ifma: "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma";
         bits: "avx2,popcnt,bmi1";

@@ -180,10 +180,10 @@ pub fn run<K: NeighborKernel>(level: Level, prime: ShortPrime, kernel: K) -> K::
                 Level::Avx512 if is_x86_feature_detected!("avx512ifma") => {
                     return x86::NeighborZmm::new(prime).enter(kernel);
                 }
-                Level::Avx512 | Level::Avx2 if is_x86_feature_detected!("fma") => {
+                Level::Avx512 | Level::Avx2 => {
                     return x86::NeighborYmm::new(prime).enter(kernel);
                 }
-                _ => {}
+                Level::Baseline => {}
             }
         }
     }
@@ -203,12 +203,7 @@ pub fn multiplies_fast(level: Level) -> bool {
 
 /// Whether there are instructions for sums of products of factors at this level.
 pub fn multiplies_factors(level: Level) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    if EVERY_LEVEL && level.min(Level::best()) >= Level::Avx2 {
-        return is_x86_feature_detected!("fma");
-    }
-    let _ = level;
-    false
+    EVERY_LEVEL && level.min(Level::best()) >= Level::Avx2
 }
 
 /// Operations on a register by way of its words, where there are no instructions for them: `Self::words`, and back `Self::register`.
@@ -368,7 +363,7 @@ unsafe fn outer_products(prime: ShortPrime, left: *const u64, right: *const u64,
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::{Arithmetic, MASK, NeighborKernel, Neighbors, SHORT_BITS, ShortPrime, TILE, outer_products};
-    use crate::numeric::dispatch::compiled::{avx2_fma, avx512_ifma};
+    use crate::numeric::dispatch::compiled::{avx2, avx512_ifma};
     use std::arch::x86_64::*;
 
     const SHIFT: u32 = SHORT_BITS;
@@ -497,7 +492,7 @@ mod x86 {
     }
 
     impl Neighbors for NeighborYmm {
-        neighbor_registers!(4, avx2_fma);
+        neighbor_registers!(4, avx2);
 
         #[inline(always)]
         fn splat(self, x: u64) -> __m256i {
