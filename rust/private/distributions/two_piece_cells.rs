@@ -36,6 +36,15 @@ pub struct Group<'a> {
     pub columns: &'a [u32],
 }
 
+/// The columns of at most eight cells; what fills up the last eight repeats the first.
+#[inline(always)]
+pub fn whole_eight(cells: &[u32]) -> [u32; LANES] {
+    cells
+        .first_chunk()
+        .copied()
+        .unwrap_or_else(|| std::array::from_fn(|lane| cells[if lane < cells.len() { lane } else { 0 }]))
+}
+
 /// The draws of a row: writes the counts of the cells of the groups.
 pub struct TwoPieceDraws<'a, I> {
     /// The groups.
@@ -66,8 +75,7 @@ impl<'g, I: Iterator<Item = Group<'g>>> FloatWork for TwoPieceDraws<'_, I> {
             let least = f.splat(least.max(f64::MIN_POSITIVE));
             let most = f.splat(MOST_ABOVE / alpha);
             for cells in columns.chunks(LANES) {
-                let mut indices = [cells[0]; LANES];
-                indices[..cells.len()].copy_from_slice(cells);
+                let indices = whole_eight(cells);
                 assert!(indices.iter().all(|&column| (column as usize) < rates.len()));
                 // SAFETY: just looked at.
                 let rate = unsafe { f.gather(rates, &indices) };

@@ -11,6 +11,7 @@
 use super::cell::{SHORT, log_sum, most_short, scaled_mean};
 use super::positive_cells::RowCells;
 use super::row::{HELD_OUT, Row};
+use crate::distributions::two_piece_cells::whole_eight;
 use crate::numeric::floats::{FloatWork, Floats, LANES};
 use std::sync::LazyLock;
 
@@ -96,11 +97,7 @@ impl FloatWork for CollapsedRow<'_> {
             let released = group.released.clamp(1, SHORT as usize);
             let (below, above) = (&coefficients.below, &coefficients.above[released]);
             for cells in group.columns.chunks(LANES) {
-                let indices = cells.first_chunk().copied().unwrap_or_else(|| {
-                    let mut some = [cells[0]; LANES];
-                    some[..cells.len()].copy_from_slice(cells);
-                    some
-                });
+                let indices = whole_eight(cells);
                 assert!(indices.iter().all(|&column| (column as usize) < rates.len()));
                 // SAFETY: just looked at.
                 let own = unsafe { f.gather(rates, &indices) };

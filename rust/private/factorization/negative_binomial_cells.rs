@@ -16,7 +16,9 @@
 use super::allocation::Ratios;
 use super::negative_binomial::SEARCHED;
 use super::row::{HELD_OUT, RowShapes};
-use crate::distributions::two_piece_cells::{Group, LARGEST_JOINT, MOST_STEEP, SMALL_JOINT, found, set_counts};
+use crate::distributions::two_piece_cells::{
+    Group, LARGEST_JOINT, MOST_STEEP, SMALL_JOINT, found, set_counts, whole_eight,
+};
 use crate::distributions::words::{RowWords, uniform};
 use crate::numeric::elementary::{exp, ln_1p};
 use crate::numeric::floats::{FloatWork, Floats, LANES};
@@ -130,8 +132,7 @@ impl<'g, I: Iterator<Item = Group<'g>>> FloatWork for NegativeBinomialDraws<'_, 
             let joint = released.min(LARGEST_JOINT);
             let steepest = f.splat(if joint <= SMALL_JOINT { MOST_STEEP } else { LEAST_STEEP });
             for cells in columns.chunks(LANES) {
-                let mut indices = [cells[0]; LANES];
-                indices[..cells.len()].copy_from_slice(cells);
+                let indices = whole_eight(cells);
                 assert!(indices.iter().all(|&column| (column as usize) < rates.len()));
                 // SAFETY: just looked at.
                 let rate = unsafe { f.gather(rates, &indices) };
