@@ -229,9 +229,12 @@ def array(value: Any, name: str, *, triangle: bool = False) -> Any:
         import networkx
 
         refuse_large((len(value), len(value)), name)
-        weights = networkx.to_numpy_array(value, nonedge=0.0)
-        whole: Array = weights.astype(np.int64) if (weights == np.floor(weights)).all() else weights
-        return np.triu(whole) if triangle and not value.is_directed() else whole
+        weights: Array = networkx.to_numpy_array(value, nonedge=0.0)
+        if (np.abs(weights) >= 2**53).any():
+            weights = _check.unrounded(networkx.to_numpy_array(value, dtype=object, nonedge=0).tolist(), name)
+        elif (weights == np.floor(weights)).all():
+            weights = weights.astype(np.int64)
+        return np.triu(weights) if triangle and not value.is_directed() else weights
     return _plain(value, name) if of_library(value, "pandas", "DataFrame", "Series") else value
 
 

@@ -187,6 +187,18 @@ def test_networks_are_released_as_their_counts():
         privatize(friends, epsilon=1.0)
 
 
+def test_large_weights_of_networks_are_exact_or_refused():
+    calls = nx.MultiGraph([("Ann", "Bob", {"weight": weight}) for weight in (2**53, 1)])
+    assert privatize(calls, epsilon=50.0).values.tolist() == [[0, 2**53 + 1], [0, 0]]
+    for weight in (2**63, 2**70, 1e300, float("inf")):
+        calls["Ann"]["Bob"][0]["weight"] = weight
+        with pytest.raises((TypeError, ValueError), match="whole numbers"):
+            privatize(calls, epsilon=1.0)
+    few = nx.Graph([("Ann", "Bob", {"weight": 2**53 + 1}), ("Bob", "Cy", {"weight": 0.5})])
+    with pytest.raises(ValueError, match=r"whole numbers of at most 2\*\*53 in size beside floats"):
+        _tables.array(few, "counts")
+
+
 # --- declared labels --------------------------------------------------------------------------------------------------
 
 
