@@ -20,6 +20,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import mpmath
+import numpy as np
 import pytest
 from tests.interrupts import Stopped, interrupted_after, stop_after
 
@@ -191,6 +192,11 @@ def test_a_round_that_proves_little_or_nothing_leaves_what_was_proved_before(act
     ring = entropy_bounds("square", activity=activity, method="ring", width=8)
     assert ring.lower <= first.upper
     assert first.lower <= ring.upper
+
+
+def test_a_float_of_any_precision_is_the_number_it_is():
+    for activity in (np.longdouble(1) + np.longdouble(2) ** -60, np.float32(0.1)):
+        assert entropy_bounds("square", activity=activity, digits=2).activity == Fraction(*activity.as_integer_ratio())
 
 
 def test_a_lattice_may_be_an_object_of_any_size():

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from quincunx import counting, lattices
-from quincunx.entropy import annealed_entropy_limit, entropy_bounds, entropy_estimate
+from quincunx.entropy import FaceModel, annealed_entropy_limit, entropy_bounds, entropy_estimate
 
 LATTICES = ["square", "king", "4-8-8", "honeycomb", "kagome", "triangular"]
 
@@ -147,6 +147,10 @@ def test_next_neighbor_weights_lead_from_the_square_to_the_king_s_lattice(known)
     assert float(half.value) == pytest.approx(c - (c - b) ** 2 / (c - 2 * b + a), abs=3e-8)
 
 
+def _called(name):
+    return FaceModel(bonds=[[1, 1], [1, 0]], name=name)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -158,6 +162,8 @@ def test_next_neighbor_weights_lead_from_the_square_to_the_king_s_lattice(known)
         ({"next_neighbor_weight": 0}, "next_neighbor_weight"),
         ({"activity": float("nan")}, "activity"),
         ({"max_bond_dimension": 1000}, "max_bond_dimension"),
+        ({"lattice": "honeycomb", "model": _called("matchings")}, "lattice"),
+        ({"model": _called("independent-sets"), "next_neighbor_weight": 2}, "next_neighbor_weight"),
     ],
 )
 def test_bad_arguments_of_an_estimate_are_named(arguments, words):

@@ -425,6 +425,7 @@ def test_bad_arguments_of_models_are_named(arguments, error, words):
         ({"bonds": np.ones((7, 7))}, ValueError, "letters"),
         ({"vertices": [1, 0]}, ValueError, "vertices"),
         ({"bonds": np.zeros((2, 2))}, ValueError, "allow"),
+        ({"bonds": np.ma.masked_equal([[1, 1], [1, 2]], 2)}, ValueError, "masked"),
         ({"bonds": [[1, 1], [1, Fraction(1, 10**12)]]}, ValueError, "billionth"),
         ({"bonds": np.ones((2, 2)), "vertices": [1, 1, 1]}, ValueError, "shape"),
     ],

@@ -169,6 +169,8 @@ def entropy_estimate(
     wanted = DEFAULT_DIGITS if digits is None else _check.whole(digits, "digits", minimum=1, maximum=60)
     max_bond_dimension = _check.whole(max_bond_dimension, "max_bond_dimension", minimum=3, maximum=MOST_BONDS)
     name, faces = model_of(model, fugacity)
+    if faces is not None:
+        name = "a model of faces"  # whatever it is called
     line = next((line for line, row in LATTICES.items() if row.line_graph_of == kind), None)
     if name == "matchings" and not tensors_of(kind, name) and tensors_of(line, "independent-sets"):
         known = [kind]

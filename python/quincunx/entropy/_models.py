@@ -326,6 +326,7 @@ def normalized(model: FaceModel) -> tuple["tuple[int, list[Weight], list[Weight]
 def _table(values: object, key: str) -> Table:
     """Return weights as an array of fractions."""
     _check.fits(values, key)
+    _check.refuse_masked(values, key)
     shape: list[int] = []
     part = values
     while isinstance(part, (Sequence, np.ndarray)) and not isinstance(part, (str, bytes)) and np.ndim(part):

@@ -7,6 +7,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from numbers import Rational
 
+import numpy as np
+
 from quincunx import _check
 
 
@@ -81,7 +83,7 @@ def _log(number: Decimal, rounding: str) -> Decimal:
 
 def positive_rational(value: object, name: str) -> Fraction:
     """Return a positive number as the fraction it is."""
-    if isinstance(value, (bool, str, bytes)) or not isinstance(value, (Rational, float, Decimal)):
+    if isinstance(value, (bool, str, bytes)) or not isinstance(value, (Rational, float, Decimal, np.floating)):
         value = _check.real(value, name)
     number = _check.rational(value, name)
     if not number > 0:
