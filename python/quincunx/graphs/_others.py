@@ -157,6 +157,8 @@ def parts_of_table(matrix: npt.ArrayLike, name: str) -> Parts:
 def entries_of(matrix: scipy.sparse.sparray) -> scipy.sparse.coo_array:
     """Return a copy of the entries by their places, where several stand for one their sum."""
     entries = matrix.tocoo(copy=True)
+    if entries.data.dtype.kind in "iu" and entries.data.itemsize < 8:  # where a sum may go beyond the type
+        entries.data = entries.data.astype(np.int64)
     entries.sum_duplicates()
     return entries
 
