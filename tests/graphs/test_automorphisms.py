@@ -548,8 +548,10 @@ def test_a_group_of_a_labelled_graph_answers_in_its_names():
         moved = {x: y for cycle in cycles for x, y in zip(cycle, (*cycle[1:], cycle[0]), strict=True)}
         assert [moved.get(label, label) for label in group.labels] == [group.labels[image] for image in images]
     assert pickle.loads(pickle.dumps(group)).orbit_sets() == group.orbit_sets()
-    with pytest.raises(ValueError, match="`v` must be the label of a point, got 0"):
+    with pytest.raises(ValueError, match="`v` must be the label of a vertex, got 0"):
         group.stabilizer(0)
+    with pytest.raises(ValueError, match="`v` must be the label of a vertex, got True"):
+        automorphism_group(graphs.path(2).relabel([1, 2])).transversal(True)
     assert automorphism_group((3, [(0, 1)])).orbit_sets() == [[0, 1], [2]]
 
 

@@ -12,7 +12,7 @@ from quincunx import _check, _core
 from quincunx._html import table_html
 from quincunx._types import Ints
 from quincunx.errors import TooLargeError
-from quincunx.graphs._graph import GraphLike, as_graph, counted
+from quincunx.graphs._graph import Graph, GraphLike, as_graph, counted
 from quincunx.graphs._orbitals import Orbitals
 from quincunx.graphs._parts import graph_doc
 
@@ -452,15 +452,7 @@ class AutomorphismGroup:
         )
 
     def _point(self, v: Hashable) -> int:
-        if self._labels is not None:
-            try:
-                return self._labels.index(v)
-            except ValueError:
-                raise ValueError(f"`v` must be the label of a point, got {v!r}") from None
-        point = _check.whole(v, "v")
-        if point >= self.num_points:
-            raise ValueError(f"`v` must be a point in 0..{self.num_points - 1}, got {point}")
-        return point
+        return Graph._trusted(self.num_points, np.empty((0, 2), dtype=np.int64), self._labels)._vertex(v, "v")
 
     def __reduce__(self) -> tuple[Callable[..., AutomorphismGroup], tuple[object, ...]]:
         return _restored, (self._labels, *self._group.state())
