@@ -521,6 +521,13 @@ def test_an_entropy_by_strips_is_not_verified_by_strips(run, folder):
     assert "strips and rings gave the bounds themselves: corner tensors prove no spectral gap" in err
 
 
+def test_an_argument_that_is_refused_at_the_start_leaves_no_job(run, folder):
+    refused = run("job", "start", "entropy", "triangular", "--digits", "4", "--dir", folder)
+    assert "`checkpoint` must be left out for the method 'ring'" in refused[2]
+    assert list(folder.iterdir()) == []
+    assert run("job", "start", "entropy", "square", "--digits", "4", "--dir", folder)[0] == 0
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_jobs_go_on_with_or_without_dask(run, job, folder, tmp_path, long_count):
     distributed = pytest.importorskip("distributed")

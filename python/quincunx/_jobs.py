@@ -149,7 +149,14 @@ def run(
             }
             job.write("job.json", facts)
             print(f"quincunx: forecast: {forecast_in_words(forecast)}", file=sys.stderr)
-        return _Run(job, verb, given, words, progress)()
+        first = _Run(job, verb, given, words, progress)
+        try:
+            return first()
+        except (TypeError, ValueError):
+            if not (resume or first._total):  # a wrong argument, with which no job can go on
+                for name in ("job.json", "log.jsonl"):
+                    os.unlink(job.path(name))
+            raise
     finally:
         lock.release()
 

@@ -179,7 +179,7 @@ def independent_set_table(
         A cylinder closes the second extent. Periodic extents that make loops or parallel edges are counted as the
         multigraph's independent sets: a looped vertex is in none, parallel edges are one.
     compare : {"thesis"}, optional
-        Published numbers to compare with: the tables 7.1 to 7.3 of [1]_, for the 4-8-8 lattice.
+        Published numbers to compare with: tables 7.1 to 7.3 of the thesis [1]_, for the 4-8-8 lattice.
     threads, memory_limit, progress
         As in `count_independent_sets`.
 
