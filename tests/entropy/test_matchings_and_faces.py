@@ -12,6 +12,7 @@ import pytest
 from quincunx import counting, lattices
 from quincunx.entropy import FaceModel, dimer_entropy, entropy_bounds, entropy_estimate
 from quincunx.entropy._models import easier
+from quincunx.errors import TooLargeError
 from quincunx.lattices import UnitCell
 
 # Found by other code at higher bond dimensions, but the one at 1/4, on which corner tensors and rings here agree.
@@ -401,6 +402,7 @@ def test_colorings_lie_between_rings_and_strips(colors):
         ({"model": FaceModel.potts(3, 2), "precision": "exact"}, ValueError, "precision"),
         ({"model": FaceModel.potts(3, 2), "width": 5}, ValueError, "even"),
         ({"model": FaceModel.potts(3, 2), "width": 40}, ValueError, "width"),
+        ({"model": FaceModel.potts(3, 2), "width": 4, "power": 39}, TooLargeError, "a strip of 40 columns"),
         ({"model": FaceModel(np.arange(1, 17).reshape((2,) * 4))}, ValueError, "faces.a, b, c, d. = "),
         ({"lattice": "king", "model": "matchings", "method": "corner"}, ValueError, "lattice"),
         ({"lattice": "king", "model": "matchings", "method": "ring"}, ValueError, "lattice"),

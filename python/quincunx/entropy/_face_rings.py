@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from quincunx import _check
 from quincunx._types import Facts, Floats
 from quincunx.entropy._models import FaceModel
 from quincunx.entropy._numbers import root_above, root_below
@@ -177,6 +178,8 @@ def face_ring_bounds(model: FaceModel, width: int, power: int, ends: Floats, fac
     even n, and ``kappa**p`` is at least the quotient of the roots of strips of ``p + 2q + 1`` and ``2q + 1`` columns.
     """
     narrow = max((width - power - 1) // 2 * 2, 0) + 1
+    widest = max(width, narrow + power)
+    _check.room(24 * model.letters ** (widest + 3), f"a strip of {widest} columns of {model.letters} letters")
     above, below = strip_root(model, narrow + power, ends), strip_root(model, narrow, ends)
     ring = ring_root(model, width)
     if not (below.upper and ring.upper):
