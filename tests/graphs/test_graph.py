@@ -248,7 +248,7 @@ def test_a_relation_that_is_not_symmetric_is_refused_with_the_pair():
 def test_labels_have_their_rules():
     assert Graph(3, [], labels=["a", "b", "c"]).labels == ("a", "b", "c")
     assert Graph(3, [], labels=range(3)).labels == range(3)
-    assert Graph(3, [], labels=[0, 1, 2]) == Graph(3, [])
+    assert Graph(3, [], labels=[0, 1, 2]) == Graph(3, [], labels=np.arange(3)) == Graph(3, [])
     assert Graph(2, [], labels=[0, True]).labels == (0, True)
     with pytest.raises(ValueError, match="`labels` must name 3 vertices, got 2 labels"):
         Graph(3, [], labels="ab")

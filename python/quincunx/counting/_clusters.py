@@ -103,7 +103,7 @@ class TuttePolynomial:
     coefficients: tuple[tuple[int, ...], ...]
 
     def __call__(self, x: Number, y: Number) -> int | Fraction:
-        """Return the value at a point, a Fraction where the point or the value has a denominator.
+        """Return the value at a point, a Fraction where it has a denominator.
 
         Parameters
         ----------

@@ -264,5 +264,4 @@ def induced_graph(graph: GraphLike, query: Callable[..., Hashable] | Iterable[Ha
     images = np.array([place[answer] for answer in answers], dtype=np.int64)
     ends = np.sort(images[graph.edges], axis=1)
     edges = np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0)
-    natural = all(type(answer) is int and answer == index for index, answer in enumerate(distinct))
-    return Graph(len(distinct), edges, None if natural else distinct)
+    return Graph(len(distinct), edges, distinct)

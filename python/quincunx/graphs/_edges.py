@@ -109,8 +109,8 @@ def distinct(labels: Iterable[Hashable] | None, n: int) -> tuple[Hashable, ...] 
         seen: set[Hashable] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise ValueError(f"`labels` must be different, got {twice!r} twice")
-    plain = all(type(name) is int and name == vertex for vertex, name in enumerate(names))
-    return None if plain else names
+    whole = all(type(name) is int or isinstance(name, np.integer) for name in names)
+    return None if whole and names == tuple(range(n)) else names
 
 
 def refuse_unordered(values: object, name: str) -> None:
