@@ -62,6 +62,8 @@ def test_whole_numbers_have_ends():
 def test_a_message_can_show_an_integer_that_python_refuses_to_print():
     assert _check.shown(12) == "12"
     assert _check.shown(10**5000) == f"an integer of {(10**5000).bit_length()} bits"
+    assert _check.shown(Fraction(-1, 3)) == "-1/3"
+    assert _check.shown(Fraction(1, 2**20_000)) == "a fraction of 20001 bits"
     refused(ValueError, "at most 4, got an integer of 16610 bits", _check.whole, 10**5000, minimum=None, maximum=4)
     refused(ValueError, "at least 0, got an integer of", _check.whole, -(10**5000))
 

@@ -177,6 +177,18 @@ def test_entries_that_contradict_each_other_are_refused():
         counting.count_spanning_trees(matrix, weight="cost")
 
 
+def test_weights_that_python_does_not_print_are_refused_in_words():
+    ring = (3, [(0, 1), (1, 2), (2, 0)])
+    calls = (counting.count_spanning_trees, counting.tutte_polynomial)
+    for call, weight in itertools.product(calls, (10**5000, Fraction(1, 7**6000), -(10**5000))):
+        with pytest.raises(ValueError, match=r"`weight` must be .*, got (an integer|a fraction) of [0-9]+ bits"):
+            call(ring, weight=[weight, 1, 1])
+    with pytest.raises(ValueError, match="`activity` must be at least 0, got an integer of 16610 bits"):
+        counting.occupation_probabilities(ring, -(10**5000))
+    with pytest.raises(TypeError, match="`weight` must be None, the name of an attribute or numbers, got ndarray"):
+        counting.count_spanning_trees(ring, weight=np.array(2))
+
+
 def test_entries_of_one_place_are_added_up_and_the_matrix_stays():
     assert counting.count_matchings(scipy.sparse.csr_array((3, 3)), weight="weight") == 1
     twice = scipy.sparse.coo_array(([1, 1, 1, 1], ([0, 0, 1, 1], [1, 1, 0, 0])), shape=(2, 2))

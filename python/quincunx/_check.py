@@ -50,9 +50,11 @@ def _range(minimum: float | None, maximum: float | None) -> str:
     return f"at most {maximum}" if minimum is None else f"between {minimum} and {maximum}"
 
 
-def shown(number: int) -> str:
-    """Print an int for a message; Python refuses to print one of more than 4300 digits."""
-    return str(number) if number.bit_length() < 10_000 else f"an integer of {number.bit_length()} bits"
+def shown(number: int | Fraction) -> str:
+    """Print a number for a message; Python refuses to print integers of more than 4300 digits."""
+    bits = max(number.numerator.bit_length(), number.denominator.bit_length())
+    kind = "an integer" if number.denominator == 1 else "a fraction"
+    return str(number) if bits < 10_000 else f"{kind} of {bits} bits"
 
 
 def real(value: object, name: str, *, positive: bool = False) -> float:

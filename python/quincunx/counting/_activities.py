@@ -66,5 +66,5 @@ def activities_of(graph: Graph, activity: object, *, negative: bool = True, hint
     else:
         found = [_check.rational(activity, "activity")] * n
     if not negative and any(value < 0 for value in found):
-        raise ValueError(f"`activity` must be at least 0, got {min(found)}")
+        raise ValueError(f"`activity` must be at least 0, got {_check.shown(min(found))}")
     return found

@@ -377,9 +377,9 @@ def multiplied(graph: object, weight: object) -> Graph:
         return found
     times = [int(w) for w in weights]
     if (broken := next((w for w in weights if w.denominator > 1), None)) is not None:
-        raise ValueError(f"`weight` must be whole numbers of parallel edges, got {broken}")
+        raise ValueError(f"`weight` must be whole numbers of parallel edges, got {_check.shown(broken)}")
     if sum(times) > _MOST:
-        raise ValueError(f"`weight` must be {_MOST} parallel edges in all at the most, got {sum(times)}")
+        raise ValueError(f"`weight` must be {_MOST} parallel edges in all at the most, got {_check.shown(sum(times))}")
     return _on(found, np.repeat(found.edges, times, axis=0))
 
 

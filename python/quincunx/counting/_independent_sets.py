@@ -311,7 +311,7 @@ def _quantity(what: str, activity: Fraction) -> _Quantity | None:
     if what == "independent-sets":
         return "count" if activity == 1 else activity.as_integer_ratio()
     if activity != 1:
-        raise ValueError(f"`activity` must be left out for {what.replace('-', ' ')}, got {activity}")
+        raise ValueError(f"`activity` must be left out for {what.replace('-', ' ')}, got {_check.shown(activity)}")
     return "polynomial" if what == "independence-polynomial" else None
 
 

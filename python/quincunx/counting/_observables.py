@@ -127,7 +127,7 @@ def size_distribution(graph: "GraphLike", activity: Number = 1) -> list[Fraction
     """
     z = _check.rational(activity, "activity")
     if z < 0:
-        raise ValueError(f"`activity` must be at least 0, got {z}")
+        raise ValueError(f"`activity` must be at least 0, got {_check.shown(z)}")
     weights = [count * z**size for size, count in enumerate(independence_polynomial(graph))]
     total = sum(weights, Fraction(0))
     return [weight / total for weight in weights]

@@ -87,7 +87,8 @@ def positive_rational(value: object, name: str) -> Fraction:
         value = _check.real(value, name)
     number = _check.rational(value, name)
     if not number > 0:
-        raise ValueError(f"`{name}` must be positive, got {value}")
+        got = value if isinstance(value, float) else _check.shown(number)
+        raise ValueError(f"`{name}` must be positive, got {got}")
     if (bits := max(number.numerator.bit_length(), number.denominator.bit_length())) > 900:
         raise ValueError(f"`{name}` must have a numerator and a denominator below 2**900, got one of {bits} bits")
     return number

@@ -533,5 +533,5 @@ def _rational(p: object) -> Fraction:
         raise TypeError(f"`p` must be a number, got {type(p).__name__}")
     value = _check.rational(p, "p")
     if not 0 <= value <= 1:
-        raise ValueError(f"`p` must be in [0, 1], got {p}")
+        raise ValueError(f"`p` must be in [0, 1], got {p if isinstance(p, float) else _check.shown(value)}")
     return value

@@ -56,8 +56,8 @@ def lay(graph: Graph, weights: list[Fraction]) -> tuple[Graph, Fraction | int, I
     times = [int(w / unit) for w in weights]
     if sum(times) > _MOST:
         raise ValueError(
-            f"`weight` must be whole multiples of one number, {_MOST} of them in all, got {sum(times)} times {unit}: "
-            "round them, or give ints or Fractions where floats are binary fractions"
+            f"`weight` must be whole multiples of one number, {_MOST} of them in all, got {_check.shown(sum(times))} "
+            f"times {_check.shown(unit)}: round them, or give ints or Fractions where floats are binary fractions"
         )
     origin = np.repeat(np.arange(len(times)), times)
     return (
@@ -93,7 +93,9 @@ def weights_of(graph: object, weight: object, *, negative: bool = False) -> list
                 "`weight` must be a number for each edge unless `graph` is another library's or a sparse matrix, "
                 f"got the name {weight!r}"
             )
-    elif isinstance(weight, (Sequence, np.ndarray)) and not isinstance(weight, (bytes, bytearray)):
+    elif (isinstance(weight, np.ndarray) and weight.ndim) or (
+        isinstance(weight, Sequence) and not isinstance(weight, (bytes, bytearray))
+    ):
         if len(weight) != found.num_edges:
             raise ValueError(f"`weight` must have one entry for each of the {found.num_edges} edges, got {len(weight)}")
         values = list(weight)
@@ -103,7 +105,7 @@ def weights_of(graph: object, weight: object, *, negative: bool = False) -> list
         raise TypeError(f"`weight` must be None, the name of an attribute or numbers, got {type(weight).__name__}")
     weights = [_check.rational(value, "weight") for value in values]
     if not negative and any(w < 0 for w in weights):
-        raise ValueError(f"`weight` must be at least 0, got {min(weights)}")
+        raise ValueError(f"`weight` must be at least 0, got {_check.shown(min(weights))}")
     return weights
 
 

@@ -46,7 +46,7 @@ def checked_twist(twist: int, extent: tuple[int, int], pbc: tuple[bool, bool]) -
     """Return a twist as a number below the first extent."""
     found = _check.whole(twist, "twist", minimum=None)
     if found and pbc != (True, True):
-        raise ValueError(f"`twist` must be 0 unless both axes are closed, got {found}")
+        raise ValueError(f"`twist` must be 0 unless both axes are closed, got {_check.shown(found)}")
     return found % extent[0]
 
 
