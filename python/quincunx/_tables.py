@@ -224,6 +224,9 @@ def array(value: Any, name: str, *, triangle: bool = False) -> Any:
         return value
     if is_sparse(value):
         refuse_large(value.shape, name)
+        small = value.dtype.kind in "iu" and value.dtype.itemsize < 8
+        if small and not getattr(value, "has_canonical_format", True):  # entries of one place are added up
+            value = value.astype(np.int64)
         return value.toarray()
     if is_network(value):
         import networkx

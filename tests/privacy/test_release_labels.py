@@ -168,6 +168,12 @@ def test_a_sparse_array_is_released_whole_zeros_too(kind):
     assert (release.values[counts == 0] != 0).mean() > 0.3
 
 
+def test_entries_of_one_place_in_a_sparse_array_are_all_counted():
+    calls = scipy.sparse.coo_array((np.ones(300, dtype=np.uint8), np.tile([[0], [1]], 300)), shape=(2, 2))
+    for table in (calls, scipy.sparse.csr_array((calls.data, calls.col, [0, 300, 300]), shape=(2, 2))):
+        assert privatize(table, epsilon=50.0).values.tolist() == [[0, 300], [0, 0]]
+
+
 def test_a_sparse_array_that_memory_cannot_hold_is_refused():
     with pytest.raises(TooLargeError, match="`counts` must fit into memory as a dense array") as refused:
         privatize(scipy.sparse.csr_array((10**9, 10**9), dtype=int), epsilon=1.0)
