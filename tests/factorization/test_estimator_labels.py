@@ -140,6 +140,11 @@ def test_a_long_table_of_three_keys_is_a_tensor():
         assert observed.sel(axis_0=key[0], axis_1=key[1], axis_2=key[2]) == count
 
 
+def test_entries_of_one_place_in_a_sparse_table_are_all_counted():
+    calls = scipy.sparse.coo_array((np.ones(300, dtype=np.uint8), np.tile([[0], [1]], 300)), shape=(2, 2))
+    assert PoissonFactorization(1)._checked_values(calls, reset=True).tolist() == [[0, 300], [0, 0]]
+
+
 def test_sparse_networks_and_tables_are_fitted():
     plain = PoissonBlockmodel(2, **SHORT).fit(NETWORK)
     np.testing.assert_array_equal(

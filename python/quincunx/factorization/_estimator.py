@@ -231,12 +231,10 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         """Return the values as an array of the model's number of axes, scikit-learn's way."""
         if self._of_tensors and (released.ndim if hasattr(released, "ndim") else np.ndim(np.asarray(released))) > 2:
             return self._checked_tensor(released, reset=reset)
-        if _tables.is_sparse(released):
-            _tables.refuse_large(released.shape, "released")
         values = validation().validate_data(
             self, released, reset=reset, accept_sparse=["csr", "csc", "coo"], ensure_all_finite=False
         )
-        return values if isinstance(values, np.ndarray) else values.toarray()
+        return _tables.array(values, "released")  # type: ignore[no-any-return]
 
     def _checked_tensor(self, released: Counts, *, reset: bool) -> Array:
         """Return data of more axes than a matrix as an array; scikit-learn knows the second as features."""
