@@ -42,6 +42,8 @@ pub fn map_rates(
             |(), row, out| {
                 for (column, (out, &rate)) in out.iter_mut().zip(&rates[row * cols..]).enumerate() {
                     *out = cell(row, column, rate);
+                    // Where the noise is wide, a cell alone sums millions of masses.
+                    progress.check()?;
                 }
                 progress.advance(1)
             },
@@ -152,4 +154,25 @@ fn of_row(table: &ReleasedCounts, row: usize, rates: &mut [f64], dispersion: Opt
         log_likelihood(data.value(column, *code), rates[column], alpha)
     };
     observed.map(cell).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    use std::time::Duration;
+
+    #[test]
+    fn a_stop_is_heard_within_a_row() {
+        let (cols, looked_at) = (100_000, AtomicUsize::new(0));
+        let table = ReleasedCounts::new(&vec![0; cols], 1, cols, Alpha::One(0.5), None).unwrap();
+        let slow = |_, _, rate| {
+            looked_at.fetch_add(1, Relaxed);
+            std::thread::sleep(Duration::from_millis(1));
+            rate
+        };
+        let found = map_rates(&table, &vec![1.0; cols], 1, &mut |_, _| looked_at.load(Relaxed) < 10, slow);
+        assert!(matches!(found, Err(Error::Interrupted)));
+        assert!(looked_at.into_inner() < cols / 10);
+    }
 }
