@@ -11,6 +11,7 @@ import pytest
 from tests.factorization.chains import assert_same_runs
 from tests.saved import reread
 
+from quincunx.errors import TooLargeError
 from quincunx.factorization import MPIShards, PoissonFactorization, PoissonTensorFactorization, _mpi, _sharded_gibbs
 
 ROOT = Path(__file__).parents[2]
@@ -84,6 +85,25 @@ def ranks_fit(folder):
         matrix().fit(counts(), client=client)
 
 
+def ranks_lack_memory(folder):
+    """What all ranks do: fits on a machine that has as much memory as a file says."""
+    from mpi4py import MPI
+
+    left = folder / "left.txt"
+    _mpi._check = SimpleNamespace(available_memory=lambda: int(left.read_text()), threads=_mpi._check.threads)
+    with MPIShards(MPI.COMM_WORLD) as client:
+        if client is None:
+            return
+        left.write_text("1")
+        with pytest.raises(TooLargeError, match="shards of the ranks of a machine need about") as refused:
+            matrix().fit(counts(), alpha=0.4, client=client)
+        left.write_text(str(refused.value.needed - 1))
+        with pytest.raises(TooLargeError):
+            matrix().fit(counts(), alpha=0.4, client=client)
+        left.write_text(str(refused.value.needed))
+        matrix().fit(counts(), alpha=0.4, client=client).save(folder / "after.npz")
+
+
 def ranks_share_tasks(folder):
     """What all ranks do: chains and a count, as tasks of an executor of MPI."""
     from mpi4py import MPI
@@ -142,6 +162,11 @@ def test_executors_of_mpi_share_out_chains_and_counts(run, tmp_path):
     run("ranks_share_tasks", tmp_path)
     assert_same_runs(PoissonFactorization.load(tmp_path / "tasks.npz"), matrix().fit(counts(), alpha=0.4))
     assert int((tmp_path / "count.txt").read_text()) == counting.count_independent_sets(lattices.square(20, 20))
+
+
+def test_ranks_of_a_machine_share_its_memory(run, tmp_path):
+    run("ranks_lack_memory", tmp_path)
+    assert_same_runs(PoissonFactorization.load(tmp_path / "after.npz"), matrix().fit(counts(), alpha=0.4))
 
 
 def test_what_is_no_communicator_is_refused():

@@ -48,7 +48,8 @@ class MPIShards:
     -----
     Started as ``mpiexec -n 128 python program.py``, or by ``srun``. What is sent out goes along MPI's trees. A rank
     that is lost ends the program, as MPI has it; ``fit(checkpoint=)`` goes on from the last one, with other ranks if
-    need be. Ranks of one machine share its processors: set ``threads=``, or have MPI bind each to some.
+    need be. Ranks of one machine share its memory, which is looked at before a fit, and its processors: set
+    ``threads=``, or have MPI bind each to some.
 
     Examples
     --------
@@ -133,8 +134,14 @@ class _Rank:
         self._shards = {}
         if make is None:
             return []
-        needed, limit = sum(size for _, (_, size) in own), _check.available_memory()
-        words = f"the shards of a rank need about {needed} bytes, and {limit} are available: give more ranks"
+        from mpi4py.MPI import COMM_TYPE_SHARED
+
+        machine, limit = self._comm.Split_type(COMM_TYPE_SHARED), _check.available_memory()
+        needed = machine.allreduce(sum(size for _, (_, size) in own))
+        words = (
+            f"shards of the ranks of a machine need about {needed} bytes, and {limit} are available: give more machines"
+        )
+        machine.Free()
         if needed > limit:
             return [(i, False, TooLargeError(words, needed, limit)) for i, _ in own]
         self._shards = {i: Remote(partial(make, part, _check.threads(threads))) for i, (part, _) in own}
