@@ -214,6 +214,12 @@ def _places(labels: Iterable[Hashable], name: str) -> dict[Hashable, int]:
     return places
 
 
+def wide(value: Any) -> Any:
+    """Return a sparse array whose integers are of 64 bits where entries of one place have to be added up."""
+    small = value.dtype.kind in "iu" and value.dtype.itemsize < 8
+    return value.astype(np.int64) if small and not getattr(value, "has_canonical_format", True) else value
+
+
 def array(value: Any, name: str, *, triangle: bool = False) -> Any:
     """Return a table of any kind as an array, and whatever else as it is.
 
@@ -224,10 +230,7 @@ def array(value: Any, name: str, *, triangle: bool = False) -> Any:
         return value
     if is_sparse(value):
         refuse_large(value.shape, name)
-        small = value.dtype.kind in "iu" and value.dtype.itemsize < 8
-        if small and not getattr(value, "has_canonical_format", True):  # entries of one place are added up
-            value = value.astype(np.int64)
-        return value.toarray()
+        return wide(value).toarray()
     if is_network(value):
         import networkx
 

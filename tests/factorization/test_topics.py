@@ -379,6 +379,11 @@ def test_coherence_is_that_of_plain_python(measure):
         np.testing.assert_array_equal(
             fitted.coherence(scipy.sparse.coo_array(public), measure, n), fitted.coherence(public, measure, n)
         )
+    # Two entries of a word that are 256 together, which eight bits do not hold.
+    places = np.append(np.argwhere(public), [[0, 2], [0, 2]], axis=0).T
+    entries = scipy.sparse.coo_array((np.append(public[public > 0], [128, 128]).astype(np.uint8), tuple(places)))
+    public[0, 2] = 256
+    np.testing.assert_array_equal(fitted.coherence(entries), fitted.coherence(public))
     pandas = pytest.importorskip("pandas")
     np.testing.assert_array_equal(fitted.coherence(pandas.DataFrame(public)), fitted.coherence(public))
 
