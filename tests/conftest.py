@@ -14,6 +14,8 @@ import pytest
 
 # Before NumPy is loaded: waiting threads of OpenBLAS keep a core busy, seconds for a small matrix on a busy machine.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Compiled files are kept, whatever the shell says: without them each of two hundred programs compiles what it imports.
+sys.dont_write_bytecode = False
 
 ROOT = Path(__file__).parent.parent
 

@@ -45,7 +45,7 @@ ENDLESS = {
     "4-8-8": lambda **how: count_independent_sets(lattices.four_eight_eight(13, 600), **how),
     "4-8-8 torus": lambda **how: count_independent_sets(lattices.four_eight_eight(17, 18, "torus"), **how),
     # In the order given: the search for one is a job of its own, below.
-    "frontier": lambda **how: count_independent_sets(lattices.honeycomb(80, 18), order=range(2880), **how),
+    "frontier": lambda **how: count_independent_sets(lattices.honeycomb(40, 18), order=range(1440), **how),
     "many small groups": lambda **how: count_independent_sets(lattices.square(12, 30_000), **how),
     "polynomial": lambda **how: independence_polynomial(lattices.square(14, 60), **how),
     "exact activity": lambda **how: hard_core(lattices.square(20, 2000), 3, **how),
@@ -61,9 +61,9 @@ ENDLESS = {
     "dimers, frontier": lambda **how: count_perfect_matchings(lattices.king(18, 18), **how),
     "matchings": lambda **how: count_matchings(lattices.square(20, 80), **how),
     "matching polynomial": lambda **how: matching_polynomial(lattices.square(14, 30), **how),
-    "colorings": lambda **how: chromatic_polynomial(lattices.square(12, 60), **how),
+    "colorings": lambda **how: chromatic_polynomial(lattices.square(10, 40), **how),
     "Tutte polynomial": lambda **how: tutte_polynomial(lattices.square(10, 30), **how),
-    "Ising": lambda **how: potts_polynomial(lattices.square(14, 60), 2, **how),
+    "Ising": lambda **how: potts_polynomial(lattices.square(10, 60), 2, **how),
     "activity of each vertex": lambda **how: hard_core(lattices.square(19, 60), [2] * 1140, **how),
 }
 
