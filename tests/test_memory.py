@@ -200,7 +200,7 @@ FITS = {
 }
 
 PEAK = """
-import gc, json, sys, warnings
+import gc, json, os, sys, warnings
 import numpy as np
 from quincunx import _check
 from quincunx.errors import TooLargeError
@@ -215,32 +215,46 @@ def fit(release, **settings):
         warnings.simplefilter("ignore")
         return PoissonFactorization(5, **how).fit(release, alpha=0.3)
 
-settings, available = json.loads(sys.argv[1]), _check.available_memory
-# Overdispersed counts take thirty times the bytes a cell, and the time.
-rows = 6000 if "likelihood" not in settings else 700 if settings.get("inference") == "vi" else 1000
-if rows == 1000:
-    _misfit._BLOCK = 1 << 16  # beside few cells the check would take most
-release = np.random.default_rng(1).integers(-2, 4, (rows, 1000), dtype=np.int8)
-_chains._BEFORE = 1  # iterations with less noise, each in the same memory
-fit(release[:200], **settings)
-gc.collect()
-open("/proc/self/clear_refs", "w").write("5")
-before = status("VmRSS")
-fit(release, **settings)
-taken = status("VmHWM") - before - release.size  # its copy is made before the forecast
-_check.available_memory = lambda: 0 if sys._getframe(1).f_code.co_name == "_forecast" else available()
-try:
+def peak(settings):
+    # Overdispersed counts take thirty times the bytes a cell, and the time.
+    rows = 6000 if "likelihood" not in settings else 700 if settings.get("inference") == "vi" else 1000
+    if rows == 1000:
+        _misfit._BLOCK = 1 << 16  # beside few cells the check would take most
+    release = np.random.default_rng(1).integers(-2, 4, (rows, 1000), dtype=np.int8)
+    fit(release[:200], **settings)
+    gc.collect()
+    open("/proc/self/clear_refs", "w").write("5")
+    before = status("VmRSS")
     fit(release, **settings)
-except TooLargeError as error:
-    print(json.dumps([taken, error.needed]))
+    taken = status("VmHWM") - before - release.size  # its copy is made before the forecast
+    _check.available_memory = lambda: 0 if sys._getframe(1).f_code.co_name == "_forecast" else available()
+    try:
+        fit(release, **settings)
+    except TooLargeError as error:
+        print(json.dumps([taken, error.needed]), flush=True)
+
+available, _chains.BEFORE = _check.available_memory, 1  # one iteration with less noise, in the same memory
+fit(np.ones((20, 10), dtype=np.int8))  # what is loaded is loaded for all
+for settings in json.loads(sys.argv[1]):
+    if not (child := os.fork()):
+        peak(settings)
+        os._exit(0)
+    os.waitpid(child, 0)
 """
 
 
-@pytest.mark.parametrize("settings", FITS.values(), ids=FITS.keys())
-def test_the_forecast_of_a_fit_is_what_it_takes(python, settings):
+@pytest.fixture(scope="module")
+def peaks():
+    """What fits take and what is forecast, each in a child of one process."""
+    command = [sys.executable, "-c", PEAK, json.dumps(list(FITS.values()))]
+    lines = subprocess.run(command, capture_output=True, timeout=240, check=True, text=True).stdout.splitlines()
+    return dict(zip(FITS, map(json.loads, lines), strict=True))
+
+
+@pytest.mark.parametrize("case", FITS)
+def test_the_forecast_of_a_fit_is_what_it_takes(case, peaks):
     """At least that, and at most as much again and some megabytes; it was seven times as much."""
-    process = python(PEAK, json.dumps(settings))
-    taken, needed = json.loads(process.communicate(timeout=120)[0])
+    taken, needed = peaks[case]
     assert taken < needed + (4 << 20)
-    sampled = "likelihood" in settings and "inference" not in settings
+    sampled = "likelihood" in FITS[case] and "inference" not in FITS[case]
     assert needed < 2 * taken + (8 << 20 if sampled else 32 << 20)

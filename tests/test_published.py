@@ -103,7 +103,9 @@ CASES = {
         lambda: ldp.ExponentialModel(**FEW), privacy.LaplaceMechanism(1.0, 0, 3), numbers(1e300, -1e300)
     ),
     "TractableModel": lambda: told(
-        lambda: ldp.TractableModel(**FEW), privacy.GaussianMechanism(1.0, 1e-5, radius=2.0), numbers(1e300, -1e300)
+        lambda: ldp.TractableModel(**FEW),
+        privacy.GaussianMechanism(1.0, 1e-5, radius=2.0),
+        [(values[:4],) for (values,) in numbers(1e300, -1e300)],  # each user costs an integral at each step
     ),
     "MultivariateNormalModel": lambda: told(
         lambda: ldp.MultivariateNormalModel(**FEW),

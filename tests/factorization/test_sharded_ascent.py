@@ -1,6 +1,6 @@
 """Coordinate ascent with rows in several places: the same bits however many, and those of one process to rounding."""
 
-from functools import partial
+from functools import cache, partial
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +10,7 @@ from tests.factorization.chains import assert_same_runs
 from tests.factorization.test_sharded import CASES, HOW, MASK, ROWS, WIDTH, labelled, release, saved
 
 from quincunx._inference import _shards
-from quincunx.factorization import PoissonFactorization, _sharded_ascent
+from quincunx.factorization import PoissonFactorization, _chains, _sharded_ascent
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::quincunx.errors.ConvergenceWarning", "ignore::quincunx.errors.MisfitWarning"
@@ -20,13 +20,26 @@ ONES = [name for name, how in CASES.items() if "method" not in how]
 
 
 fitted = partial(test_sharded.fitted, usual=ASCENT)
+FEW = {"max_iter": 4}
+
+
+@pytest.fixture(autouse=True)
+def few_iterations_with_less_noise(monkeypatch):
+    """Begin where counts are overdispersed with three iterations, which show what twenty do."""
+    for module in (_chains, _sharded_ascent):
+        monkeypatch.setattr(module, "BEFORE", 3)
+
+
+@cache
+def in_one_shard(case):
+    return fitted(case, client=1)
 
 
 @pytest.mark.parametrize("case", ONES)
 def test_the_number_of_shards_does_not_show(case):
-    one, whole = fitted(case, client=1), fitted(case)
+    one, whole = fitted(case, client=1, **FEW), fitted(case, **FEW)
     for number in (2, 5):
-        assert_same_runs(one, fitted(case, client=number))
+        assert_same_runs(one, fitted(case, client=number, **FEW))
     for run, same in zip(one._posterior.runs, whole._posterior.runs, strict=True):
         np.testing.assert_allclose(run.elbo, same.elbo, rtol=1e-11)
         for name in run.state:
@@ -121,13 +134,13 @@ def test_files_of_overdispersed_counts_are_one_matrix(client, tmp_path):
 )
 @pytest.mark.parametrize("lost", [{1}, {17}, {24, 25, 26}, {40, 60, 79}])
 def test_lost_shards_do_not_show(case, lost, monkeypatch):
-    monkeypatch.setattr(_sharded_ascent, "AscentShard", Losing)
-    monkeypatch.setattr(Losing, "calls", 0)
-    monkeypatch.setattr(Losing, "lost", lost)
-    found = fitted(case, client=3, n_chains=2)
-    assert Losing.calls > max(lost)
-    monkeypatch.undo()
-    assert_same_runs(found, fitted(case, client=1, n_chains=2))
+    with monkeypatch.context() as patch:
+        patch.setattr(_sharded_ascent, "AscentShard", Losing)
+        patch.setattr(Losing, "calls", 0)
+        patch.setattr(Losing, "lost", lost)
+        found = fitted(case, client=3)
+        assert Losing.calls > max(lost)
+    assert_same_runs(found, in_one_shard(case))
 
 
 @pytest.mark.parametrize("kept", [False, True])
