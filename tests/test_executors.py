@@ -169,7 +169,7 @@ def interrupt(error):
     """Raise an exception in this thread a moment from now, where it waits for tasks."""
     main = threading.get_ident()
     timer = threading.Timer(
-        2.0, lambda: ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(main), ctypes.py_object(error))
+        1.0, lambda: ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(main), ctypes.py_object(error))
     )
     timer.start()
     return timer
@@ -288,8 +288,8 @@ def test_a_worker_that_is_killed_costs_time_only(distributed, client, dask):
 
 
 def test_without_a_worker_a_job_warns_and_then_says_what_is_saved(distributed, monkeypatch, tmp_path):
-    monkeypatch.setattr(_executors, "WARN_AFTER", 1.0)
-    monkeypatch.setattr(_executors, "GIVE_UP_AFTER", 3.0)
+    monkeypatch.setattr(_executors, "WARN_AFTER", 0.5)
+    monkeypatch.setattr(_executors, "GIVE_UP_AFTER", 2.0)
     state, grid = tmp_path / "state", lattices.square(26, 26)
     with (
         cluster_of(distributed, 1) as cluster,
@@ -303,8 +303,8 @@ def test_without_a_worker_a_job_warns_and_then_says_what_is_saved(distributed, m
                 until(lambda: not client.nthreads())
 
         with (
-            pytest.warns(RuntimeWarning, match=r"no worker for 1 s: waiting for one, 3 s at the most"),
-            pytest.raises(WorkerError, match=r"no worker for 3 s, with \d+ tasks to do; \d+ of \d+ residues are") as e,
+            pytest.warns(RuntimeWarning, match=r"no worker for 1 s: waiting for one, 2 s at the most"),
+            pytest.raises(WorkerError, match=r"no worker for 2 s, with \d+ tasks to do; \d+ of \d+ residues are") as e,
         ):
             count_independent_sets(grid, executor=executor, progress=progress, checkpoint=state)
         assert str(state) in str(e.value)
@@ -313,7 +313,7 @@ def test_without_a_worker_a_job_warns_and_then_says_what_is_saved(distributed, m
         with pytest.warns(RuntimeWarning), pytest.raises(WorkerError, match="nothing is saved, for there is no"):
             count_independent_sets(lattices.square(5, 5), executor=executor)
         # A worker that comes in time is all that is needed.
-        heard, timer = [], threading.Timer(1.5, lambda: cluster.scale(1))
+        heard, timer = [], threading.Timer(0.7, lambda: cluster.scale(1))
         timer.start()
         monkeypatch.setattr(_executors, "GIVE_UP_AFTER", 60.0)
         with warnings.catch_warnings():

@@ -280,12 +280,12 @@ def test_odd_rings_may_lie_below():
 
 
 def test_hard_squares_are_a_face_model():
-    for z in (Fraction(1, 2), 1, 2):
+    for z, digits in ((Fraction(1, 2), 16), (1, 16), (2, 8)):
         faces = FaceModel(bonds=[[1, 1], [1, 0]], vertices=[1, z])
-        own = entropy_bounds("square", model=faces, digits=16)
-        square = entropy_bounds("square", activity=z, digits=16)
+        own = entropy_bounds("square", model=faces, digits=digits)
+        square = entropy_bounds("square", activity=z, digits=digits)
         assert max(own.lower, square.lower) <= min(own.upper, square.upper)
-        assert own.growth_constant.digits >= 16
+        assert own.growth_constant.digits >= digits
     # Neighbors in rows only: golden ratios, whatever the rest.
     rows = FaceModel(bonds=[[[1, 1], [1, 0]], [[1, 1], [1, 1]]])
     assert entropy_bounds("square", model=rows, digits=15).growth_constant.certified[:17] == "1.618033988749894"

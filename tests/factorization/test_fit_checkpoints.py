@@ -143,12 +143,15 @@ def test_a_fit_killed_at_a_random_sweep_draws_the_same(python, file, inference, 
         assert file.exists()
     with np.load(file) as kept:
         saved = sum(run["iteration"] for run in json.loads(str(kept["checkpoint"]))["runs"])
-    process = python(KILLED, str(file), inference, "kept")
-    told = process.communicate(timeout=120)[0].splitlines()
-    assert len(told) - 1 == (1000 if inference == "mcmc" else 1200) - saved  # what was saved is not done again
-    monkeypatch.setattr(sys, "argv", ["-c", str(file), inference])
-    exec(KILLED, {})
-    assert told[-1] == capsys.readouterr().out.splitlines()[-1]
+
+    def told(*arguments):
+        monkeypatch.setattr(sys, "argv", ["-c", str(file), inference, *arguments])
+        exec(KILLED, {})
+        return capsys.readouterr().out.splitlines()
+
+    *sweeps, found = told("kept")
+    assert len(sweeps) == (1000 if inference == "mcmc" else 1200) - saved  # what was saved is not done again
+    assert found == told()[-1]
     assert not file.exists()
 
 

@@ -56,7 +56,7 @@ class Failing(_sharded_gibbs.GibbsShard):
 
 
 def ranks_fit(folder):
-    """What all ranks do: the fits, each saved, one that is stopped and goes on, and one whose shards fail."""
+    """Have all ranks do the fits, each saved, one that is stopped and goes on, and one whose shards fail."""
     from mpi4py import MPI
 
     heard = []
@@ -105,7 +105,7 @@ def ranks_lack_memory(folder):
 
 
 def ranks_share_tasks(folder):
-    """What all ranks do: chains and a count, as tasks of an executor of MPI."""
+    """Have all ranks do chains and a count, as tasks of an executor of MPI."""
     from mpi4py import MPI
     from mpi4py.futures import MPICommExecutor
 
@@ -133,35 +133,32 @@ def on_ranks(*command):
 
 
 @pytest.fixture(scope="module")
-def run():
-    """Return what has all ranks do something, each in a process of its own."""
+def ranks(tmp_path_factory):
+    """Return the folder of what all ranks did, each in a process of its own."""
     pytest.importorskip("mpi4py")
     tried = on_ranks("-c", "from mpi4py import MPI; MPI.COMM_WORLD.barrier()")
     if tried.returncode:
         pytest.skip(f"MPI does not start here: {tried.stderr[-500:]}")
 
-    def do(program, folder):
-        done = on_ranks(__file__, program, folder)
-        assert done.returncode == 0, done.stdout + done.stderr
+    folder = tmp_path_factory.mktemp("ranks")
+    done = on_ranks(__file__, folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
 
-    return do
 
-
-def test_ranks_do_not_show(run, tmp_path):
-    run("ranks_fit", tmp_path)
+def test_ranks_do_not_show(ranks):
     for name, (model, released, mask) in FITS.items():
         found = model().fit(released, alpha=0.4, mask=mask, client=2)
-        assert_same_runs(type(found).load(tmp_path / f"{name}.npz"), reread(found))
+        assert_same_runs(type(found).load(ranks / f"{name}.npz"), reread(found))
     for name in ("stopped", "after"):
-        assert_same_runs(PoissonFactorization.load(tmp_path / f"{name}.npz"), matrix().fit(counts(), alpha=0.4))
+        assert_same_runs(PoissonFactorization.load(ranks / f"{name}.npz"), matrix().fit(counts(), alpha=0.4))
 
 
-def test_executors_of_mpi_share_out_chains_and_counts(run, tmp_path):
+def test_executors_of_mpi_share_out_chains_and_counts(ranks):
     from quincunx import counting, lattices
 
-    run("ranks_share_tasks", tmp_path)
-    assert_same_runs(PoissonFactorization.load(tmp_path / "tasks.npz"), matrix().fit(counts(), alpha=0.4))
-    assert int((tmp_path / "count.txt").read_text()) == counting.count_independent_sets(lattices.square(20, 20))
+    assert_same_runs(PoissonFactorization.load(ranks / "tasks.npz"), matrix().fit(counts(), alpha=0.4))
+    assert int((ranks / "count.txt").read_text()) == counting.count_independent_sets(lattices.square(20, 20))
 
 
 def test_ranks_of_a_machine_share_its_memory(run, tmp_path):
@@ -175,7 +172,8 @@ def test_what_is_no_communicator_is_refused():
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]](Path(sys.argv[2]))
+    for part in (ranks_fit, ranks_share_tasks):
+        part(Path(sys.argv[1]))
 
 
 @pytest.mark.parametrize("part", ["bcast", "scatter", "gather"])
