@@ -64,7 +64,7 @@ ROWS = np.random.default_rng(0).normal(size=(20_000, 8))
 REPORTS = privacy.UnaryEncoding(1.0, 6).release(np.random.default_rng(0).integers(0, 6, 2000), insecure_seed=1)
 
 # Each lasts for seconds and asks for less than half a gigabyte: chains are warmed up for long, not kept. Those beside
-# it are small and show that the process can go on.
+# it are small and show that the process can go on. What is left to itself by an interrupt is at work until its end.
 LASTING = {
     "count on a lattice": lambda: counting.count_independent_sets(lattices.square(22, 4000)),
     "count on a wide lattice": lambda: counting.count_independent_sets(lattices.square(40, 40), memory_limit=5 * 2**28),
@@ -94,7 +94,7 @@ LASTING = {
         20, inference="vi", n_chains=1, max_iter=10**5, tol=1e-300
     ).fit(COUNTS, alpha=0.5),
     "a bound": lambda: entropy.entropy_bounds("square", digits=40),
-    "eigenvalues": lambda: spectra.spectrum(graphs.path(3000)),
+    "eigenvalues": lambda: spectra.spectrum(graphs.path(2400)),
     "an estimate": lambda: entropy.entropy_estimate("square", digits=40),
     "a histogram of reports": lambda: ldp.HistogramModel(random_state=0, n_warmup=10**6, n_draws=100).fit(REPORTS),
     "a linear regression": lambda: ldp.LinearRegression(random_state=0, n_warmup=10**6, n_draws=100).fit(
@@ -120,7 +120,7 @@ LASTING = {
     "a density of states": lambda: spectra.density_of_states(lattices.martini(1500, 1500, "torus"), 30),
     "the connectivity of an expander": lambda: spectra.algebraic_connectivity(regular_graph(6000)),
     "exact resistances": lambda: spectra.kirchhoff_index(graphs.grid(40, 40), exact=True),
-    "resistances": lambda: spectra.average_resistance(graphs.grid(70, 70)),
+    "resistances": lambda: spectra.average_resistance(graphs.grid(50, 50)),
     "a forecast of a tree": lambda: counting.estimate_cost((len(TREE) + 1, TREE)),
     "planning set partitions": lambda: counting.potts_partition_function(lattices.king(13, 13), 2, 1),
     "a Tutte polynomial": lambda: counting.tutte_polynomial(lattices.square(11, 11)),

@@ -140,12 +140,12 @@ def test_it_ends_where_coordinate_ascent_does(how, released):
 def test_held_out_cells_are_predicted_as_well_as_by_coordinate_ascent():
     mask = np.random.default_rng(4).random(COUNTS.shape) < 0.1
     ascent = PoissonFactorization(4, **(SHORT | {"inference": "vi", "tol": 1e-6})).fit(RELEASE, mask=mask)
-    batches = PoissonFactorization(4, **SHORT, max_iter=60, tol=1e-5).fit(RELEASE, mask=mask)
+    batches = PoissonFactorization(4, **SHORT, max_iter=24, tol=1e-5).fit(RELEASE, mask=mask)
     found = [model.heldout_log_probability(COUNTS) for model in (ascent, batches)]
     print(f"coordinate ascent {found[0]:.4f}, by batches {found[1]:.4f} nats a cell")
     assert found[1] > found[0] - 0.01
     hidden = np.where(mask, 999, RELEASE.values)
-    again = PoissonFactorization(4, **SHORT, max_iter=60, tol=1e-5).fit(hidden, alpha=RELEASE.alpha, mask=mask)
+    again = PoissonFactorization(4, **SHORT, max_iter=24, tol=1e-5).fit(hidden, alpha=RELEASE.alpha, mask=mask)
     np.testing.assert_array_equal(again.components_, batches.components_)
 
 
@@ -228,19 +228,19 @@ def saved(folder, counts, edges):
 
 def test_files_are_read_one_at_a_time(tmp_path):
     """At the peak of a fit of 10 files there are fewer bytes than four of them have, and what is known of rows."""
-    paths, _ = saved(tmp_path, RNG.poisson(1.0, (10 * 1024, 100)), range(0, 11 * 1024, 1024))
-    model = PoissonFactorization(2, **(SHORT | {"batch_size": 512}), max_iter=1)
+    paths, _ = saved(tmp_path, RNG.poisson(1.0, (10 * 256, 100)), range(0, 11 * 256, 256))
+    model = PoissonFactorization(2, **(SHORT | {"batch_size": 128}), max_iter=1)
     model.fit(paths[:1])  # what is imported is imported
     tracemalloc.start()
     model.fit(paths)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    size, rows = 1024 * 100 * 8, 10 * 1024 * 2 * 8
+    size, rows = 256 * 100 * 8, 10 * 256 * 2 * 8
     print(
         f"{peak / size:.1f} files of 8 bytes a cell at the peak, of 10; {rows / size:.1f} is a table of the rows' laws"
     )
     assert peak < 4 * size + 6 * rows
-    assert model.embedding_.shape == (10 * 1024, 2)
+    assert model.embedding_.shape == (10 * 256, 2)
 
 
 def test_a_checkpoint_knows_batches_and_files_that_are_not_read_together(tmp_path, monkeypatch):
