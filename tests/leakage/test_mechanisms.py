@@ -16,6 +16,7 @@ from quincunx.graphs import automorphism_group, complete, cycle, distances, hamm
 from quincunx.leakage import (
     Channel,
     _program,
+    _solver,
     distance_channel,
     geometric_channel,
     leakage_bound,
@@ -27,6 +28,12 @@ from quincunx.leakage._checks import graph_on
 from quincunx.leakage._solver import Deadline, Found
 
 LN2 = math.log(2)
+
+
+@pytest.fixture(autouse=True)
+def no_program_has_a_process(monkeypatch):
+    """Solve all programs here, to the same answers (`test_interrupts.py`): a process of its own takes half a second."""
+    monkeypatch.setattr(_solver, "_SMALL", 10**9)
 
 
 def brute_force(graph, epsilon, prior):
