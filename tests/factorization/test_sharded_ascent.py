@@ -71,7 +71,7 @@ def test_an_ascent_of_overdispersed_counts_goes_on_elsewhere(case):
 
 @pytest.mark.parametrize("case", ["many", "core with a mask", "topics, learnt by rows", "overdispersed rows"])
 def test_it_stops_where_an_ascent_in_one_process_does_and_goes_on_elsewhere(case):
-    how = {"max_iter": 500, "tol": 1e-5, "n_chains": 1}
+    how = {"max_iter": 500, "tol": 1e-4, "n_chains": 1}
     whole, shards = fitted(case, **how), fitted(case, client=3, **how)
     assert shards.n_iter_ == whole.n_iter_
     assert shards._posterior.best.converged
