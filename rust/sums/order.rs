@@ -136,10 +136,19 @@ pub fn good_order(neighbors: &Lists, planner: &Planner<'_>) -> Result<Vec<u32>> 
     if cost <= CHEAP {
         return Ok(plain);
     }
+    let searched = searched_order(neighbors, planner)?;
+    Ok(if self::cost(neighbors, &searched) < cost { searched } else { plain })
+}
+
+/// An order that is searched for.
+///
+/// # Errors
+/// [`crate::Error::Interrupted`] when the planner says so.
+pub fn searched_order(neighbors: &Lists, planner: &Planner<'_>) -> Result<Vec<u32>> {
     let hard = |list: &[u32]| list.iter().map(|&u| (u, false)).collect();
     let searched = search::search(&neighbors.iter().map(hard).collect::<Vec<_>>(), StateKind::Subsets, planner).1;
     planner.check()?;
-    Ok(if self::cost(neighbors, &searched) < cost { searched } else { plain })
+    Ok(searched)
 }
 
 /// A planner for sums that are computed a prime at a time: an addition takes two fifths of the time that it takes for eight.

@@ -412,3 +412,10 @@ def test_forecasts():
     with pytest.raises(ValueError, match="None for chromatic polynomial"):
         estimate_cost(cycle(4), "chromatic-polynomial", weight=[1] * 4)
     assert estimate_cost(Graph(2, [(0, 1)]), "tutte-polynomial", weight=[3]).primes == 2
+
+
+def test_long_boxes_are_swept_along():
+    # By an order from all sides, whose partitions cross, the same takes a thousand times as long, and as long to plan.
+    grid, across = lattices.square(9, 16), [16 * i + j for j in range(16) for i in range(9)]
+    assert estimate_cost(grid, "chromatic-polynomial").states < 1e5
+    assert chromatic_polynomial(grid) == chromatic_polynomial(grid, order=across)

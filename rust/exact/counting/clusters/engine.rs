@@ -12,7 +12,7 @@
 use super::partition;
 use super::tables::{BagShape, BagTable, BagTables, Coefficient, Kind, Terms, WHAT};
 use crate::counting::graph_sums::elimination::{EliminationOrder, Rule, places};
-use crate::counting::graph_sums::order::good_order;
+use crate::counting::graph_sums::order::searched_order;
 use crate::counting::graph_sums::planner::Planner;
 use crate::counting::graph_sums::tree::{MessageTree, Messages, Summand};
 use crate::counting::independent_sets::frontier::circuit::integer;
@@ -30,8 +30,9 @@ use std::sync::Arc;
 
 /// Sums of one task.
 const TASK: usize = 1 << 11;
-/// Additions of the best order that is plain to see up to which a better one is not searched for.
-const EASY: f64 = 1e5;
+/// Additions a vertex of the best order that is plain to see up to which a better one is not searched for; what a greedy order takes
+/// may be hundreds of times its estimate, for its partitions cross.
+const EASY: f64 = 1e3;
 
 /// Scopes beyond which an order is not looked at further.
 const WIDEST: usize = 1000;
@@ -319,7 +320,7 @@ fn best(
     if found.as_ref().is_some_and(|(work, _)| *work <= EASY * neighbors.len() as f64) {
         return Ok(found.map(|(_, found)| found));
     }
-    let searched = along(neighbors, &good_order(neighbors, planner)?);
+    let searched = along(neighbors, &searched_order(neighbors, planner)?);
     Ok(cheaper(found.into_iter().map(|(_, found)| found).chain(searched).collect()).map(|(_, found)| found))
 }
 
