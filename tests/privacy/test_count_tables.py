@@ -315,6 +315,25 @@ def test_counts_that_doubles_have_rounded_are_refused(tmp_path):
         read_table(file)
 
 
+def test_labels_of_several_levels_are_no_counts_and_lists_are_no_labels(tmp_path):
+    pytest.importorskip("pyarrow")
+    file = tmp_path / "counts.parquet"
+    levels = pd.MultiIndex.from_tuples([("a", "2019"), ("b", "2020")], names=["city", "year"])
+    frame = pd.DataFrame([[5, 6], [7, 8]], columns=["x", "y"])
+    for some in (frame.set_index(levels), frame.set_axis(levels, axis=1)):
+        some.to_parquet(file)
+        with pytest.raises(ValueError, match="labels must be of one level, got several"):
+            read_table(file)
+    frame[["x"]].set_index(levels).to_parquet(file)
+    assert read_table(file, long=True).values.tolist() == [[5, 0], [0, 7]]
+    assert read_table(file, index=False).values.tolist() == [[5], [7]]
+    for column in ([True, False], [[1, 2], [3]], [b"x", b"y"]):
+        frame.assign(x=column).to_parquet(file)
+        with pytest.raises(ValueError, match="first column 'x' must hold counts or words, got"):
+            read_table(file)
+        assert read_table(file, index=True).values.tolist() == [[6], [8]]
+
+
 @pytest.mark.parametrize("format", ["csv", "json", "npz"])
 @pytest.mark.parametrize("masked", [False, True])
 def test_releases_come_back_from_every_format(format, masked):

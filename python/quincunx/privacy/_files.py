@@ -13,6 +13,7 @@ import numpy as np
 from quincunx import _check, _tables
 from quincunx._npz import NPY, ZIP, check_npy, open_npz, refuse_large, unpacked
 from quincunx._optional import require
+from quincunx._types import DataFrame
 from quincunx.errors import TooLargeError
 from quincunx.privacy._arrow import read_arrow
 from quincunx.privacy._privatize import privatize
@@ -160,8 +161,9 @@ def _table(
                 raise ValueError(f"{name}: counts from 2**53 on must be integers, which no rounding has changed")
             bare = _tables.axes(frame)[0].labels is None or index is False  # rows from 0 on, or not to be kept
             bare = bare or bool(long and frame.index.names == [None])  # lines that were left of a long table
+            _refuse_odd(frame, name, labelled=not bare, declared=bool(index is not None or long), long=bool(long))
             text = frame.to_csv(index=not bare)
-            return parse(text, name, header=True, index=index if bare else True, long=long, square=square)
+            return parse(text, name, header=True, index=index if bare or long else True, long=long, square=square)
         with open(source, "rb") as file:
             content: bytes | str = file.read()
     else:
@@ -176,6 +178,18 @@ def _table(
         _refuse_idle(name, **said)
         return _of_json(content, name)
     return parse(content, name, delimiter=delimiter, header=header, index=index, long=long, square=square)
+
+
+def _refuse_odd(frame: DataFrame, name: str, *, labelled: bool, declared: bool, long: bool) -> None:
+    """Refuse a data frame whose text would have labels for counts, or what is no label for one."""
+    if frame.columns.nlevels > 1 or (labelled and not long and frame.index.nlevels > 1):
+        raise ValueError(f"{name}: labels must be of one level, got several, of which the others would be counts")
+    for title, column in () if labelled or declared else list(frame.items())[:1]:
+        if (kind := require("pandas", "pandas").api.types.infer_dtype(column)) in ("boolean", "bytes", "mixed"):
+            raise ValueError(
+                f"{name}: its first column {title!r} must hold counts or words, got {kind} values, which would be "
+                "published as they are: say `--index` where they are labels"
+            )
 
 
 def _refuse_idle(name: str, **options: object) -> None:
