@@ -180,6 +180,7 @@ def _header(lines: list[Row], name: str, header: bool | None) -> list[str] | Non
         numeric = [is_number(field) for field in first]
         others = [line.fields[0] for line in lines[1:]]
         if not any(numeric) or not first[0]:
+            _refuse_parted(name, "first line", first, "header")
             header = len(lines) > 1
         elif not numeric[0] and all(numeric[1:]):
             header = all(map(is_number, others)) if others else False
@@ -206,6 +207,7 @@ def _has_index(rows: list[Row], names: list[str] | None, name: str, index: bool 
     if names is not None and not names[0]:
         return True
     if not any(map(is_number, first)) and all(first):
+        _refuse_parted(name, "first column", first, "index")
         if len(set(first)) < len(first):  # answers of records, rather than names of rows
             raise ValueError(
                 f"{name}: its first column holds words that come twice ({', '.join(first[:4])}, ...), which would be "
@@ -244,6 +246,15 @@ def _refuse_long(rows: list[Row], names: list[str] | None, name: str) -> None:
         raise ValueError(
             f"{name}: it looks like a long table, whose lines hold labels and one count "
             f"({', '.join(rows[0].fields)}): say `--long`, or `--no-long` where all are counts"
+        )
+
+
+def _refuse_parted(name: str, what: str, fields: Sequence[str], option: str) -> None:
+    """Refuse counts as 1,000 or 1'000, which are words to a computer, where they would be taken for labels."""
+    if parted := [field for field in fields if re.fullmatch(r"[-+]?\d+([,' ]\d+)+(\.\d*)?", field)]:
+        raise ValueError(
+            f"{name}: its {what} holds numbers with signs between their digits ({', '.join(parted[:4])}), which would "
+            f"be published as they are: say `--{option}` where they are labels, write 1000 where they are counts"
         )
 
 
