@@ -247,6 +247,8 @@ def test_bad_input_is_refused_by_name(monkeypatch):
     for bad in (-0.1, 1.5, math.nan):
         with pytest.raises(ValueError, match="`delta`"):
             audit(fine, 0, 1, delta=bad)
+    with pytest.raises(ValueError, match="`epsilon` must be at least 0, got -1"):
+        audit(fine, 0, 1, epsilon=-1)
     with pytest.raises(ValueError, match="`n_draws`"):
         audit(fine, 0, 1, n_draws=23)
     with pytest.raises(TypeError, match="`mechanism`"):

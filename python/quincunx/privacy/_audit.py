@@ -162,7 +162,7 @@ def audit(
     total = _check.whole(n_draws, "n_draws", minimum=24)
     level = _check.open_probability(confidence, "confidence")
     stated = _stated(mechanism, x, None if delta is None else _check.probability(delta, "delta"))
-    claimed = stated[0] if epsilon is None else _check.real(epsilon, "epsilon")
+    claimed = stated[0] if epsilon is None else _check.nonnegative(epsilon, "epsilon")
     granted = stated[1]
     stacked = _check.flag(vectorized, "vectorized")
     for data, name in ((x, "x"), (y, "y")):
