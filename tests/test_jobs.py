@@ -566,6 +566,7 @@ def test_a_record_is_a_row_of_the_table_of_records(run, folder):
     row = json.loads(run("job", "result", folder, "--record")[1])["square"][0]
     assert set(row) <= set(records()["square"][0])
     assert (row["size"], row["count"]) == (8, "660647962955")
+    assert "not allowed with argument --record" in run("job", "result", folder, "--record", "--json")[2]
     words = shlex.split(row["command"])
     shutil.rmtree(folder)
     assert run(*words[1:])[:2] == (0, "660647962955\n")

@@ -84,9 +84,11 @@ class Job:
         self.progress = progress
         self.report = None
         self.checkpoint = None if checkpoint is None else _check.path(checkpoint, "checkpoint")
-        self.checkpoint_interval = (
-            None if checkpoint_interval is None else _check.interval(checkpoint_interval, "checkpoint_interval")
-        )
+        self.checkpoint_interval = None
+        if checkpoint_interval is not None:
+            self.checkpoint_interval = _check.interval(checkpoint_interval, "checkpoint_interval")
+            if checkpoint is None:
+                raise ValueError("`checkpoint_interval` must be left out without `checkpoint`")
         self.executor = executor
         if executor is not None:
             _check.executor(executor)

@@ -555,6 +555,6 @@ VERBS |= {
     "job list": Verb(_job_list),
     "job stop": Verb(_job_stop),
     "job resume": Verb(_job_resume),
-    "job result": Verb(_job_result),
+    "job result": Verb(_job_result, exclusive=("json", "record")),
     "job verify": Verb(_job_verify),
 }

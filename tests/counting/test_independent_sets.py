@@ -414,6 +414,7 @@ def test_a_count_is_an_int_and_the_empty_graph_has_one_set():
         ({"graph": (3, []), "checkpoint_interval": -1}, ValueError, "`checkpoint_interval` must be at least 0"),
         ({"graph": (3, []), "checkpoint_interval": float("inf")}, ValueError, "`checkpoint_interval` must be finite"),
         ({"graph": (3, []), "checkpoint_interval": "soon"}, TypeError, "`checkpoint_interval`"),
+        ({"graph": (3, []), "checkpoint_interval": 5}, ValueError, "`checkpoint_interval` must be left out without"),
     ],
 )
 def test_bad_input_is_named_with_its_rule_and_its_value(function, arguments, error, says):
@@ -433,8 +434,9 @@ def test_a_lattice_that_does_not_exist_is_refused():
         lattices.square(2, 5, "torus")
 
 
-def test_limits_beyond_any_machine_are_no_limits():
-    assert count_independent_sets((3, [(0, 1)]), memory_limit=2**200, checkpoint_interval=1e300) == 6
+def test_limits_beyond_any_machine_are_no_limits(tmp_path):
+    how = {"checkpoint": tmp_path / "state", "checkpoint_interval": 1e300}
+    assert count_independent_sets((3, [(0, 1)]), memory_limit=2**200, **how) == 6
 
 
 @pytest.mark.parametrize(
