@@ -96,6 +96,17 @@ def test_a_writer_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path)
     assert os.listdir(tmp_path) == ["kept.npz"]
 
 
+def test_an_interrupt_behind_the_last_step_is_an_interrupt(tmp_path, monkeypatch):
+    def replace(old, new, move=os.replace):
+        move(old, new)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(KeyboardInterrupt):
+        _npz.write_whole(tmp_path / "kept", lambda file: file.write(b"whole"), ".kept-", "")
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"whole"]
+
+
 def test_what_is_no_file_is_written_into_and_stays_what_it_was(tmp_path):
     """A pipe stands for `/dev/null` and `/dev/stdout`: root could put a file in their place, and break the machine."""
     pipe = tmp_path / "pipe"

@@ -1,5 +1,6 @@
 """Figures and tables of the documents: the table has them all, quick forms run, the page of the docs is the table's."""
 
+import dataclasses
 import gzip
 import importlib.util
 import json
@@ -70,6 +71,22 @@ def test_the_quick_form_of_a_row_is_made(name, made):
     assert result["found"]
     assert result["pictures"] or "table" in name or "matrices" in name or name in PLAIN
     assert result["files that were not there"] == list(reproduce.ROWS[name].data)
+
+
+def test_a_result_that_could_not_be_written_leaves_the_one_before(tmp_path, monkeypatch):
+    row = dataclasses.replace(reproduce.ROWS["zhang-2017-table-4.1"], make=lambda job: {})
+    monkeypatch.setitem(reproduce.ROWS, "zhang-2017-x", row)
+    reproduce.reproduce("zhang-2017-x", tmp_path, form="quick", data=tmp_path)
+    before = (tmp_path / "zhang-2017-x.json").read_text()
+
+    def half(path, text, write=Path.write_text):
+        write(path, text[:20])
+        raise OSError("full")
+
+    monkeypatch.setattr(Path, "write_text", half)
+    with pytest.raises(OSError, match="full"):
+        reproduce.reproduce("zhang-2017-x", tmp_path, form="quick", data=tmp_path)
+    assert (tmp_path / "zhang-2017-x.json").read_text() == before
 
 
 def test_the_table_has_the_figures_and_tables_of_all_five_documents():

@@ -740,7 +740,9 @@ def reproduce(name: str, folder: Path, *, form: str, data: Path) -> dict[str, An
         "commit": commit(),
         "day": datetime.date.today().isoformat(),
     }
-    (folder / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
+    partial = folder / f".{name}.json"
+    partial.write_text(json.dumps(result, indent=1) + "\n")
+    partial.replace(folder / f"{name}.json")
     return result
 
 

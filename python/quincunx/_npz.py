@@ -148,7 +148,8 @@ def write_whole(
                 os.fsync(file.fileno())
             os.replace(partial, path)
         except BaseException:
-            os.unlink(partial)
+            with contextlib.suppress(FileNotFoundError):  # interrupted when it had its name already
+                os.unlink(partial)
             raise
     except OSError as error:  # of the file that was asked for
         raise OSError(error.errno, error.strerror or str(error), path) from error
