@@ -139,3 +139,9 @@ def test_copies_are_unpacked_before_they_are_checked(monkeypatch, tmp_path):
     file = _files._File("pages.txt.gz", hashlib.sha256(b"5 6\n").hexdigest())
     monkeypatch.setattr(_files, "_KOSARAK", [_files._File("pages.txt", "", "nowhere"), file])
     assert datasets.fetch_kosarak().page.tolist() == [5, 6]
+
+
+def test_a_home_folder_is_one_name_for_reading_and_fetching(monkeypatch):
+    """Pooch takes `~` for it."""
+    monkeypatch.setenv("QUINCUNX_DATA", "~/data")
+    assert datasets.folder() == Path.home() / "data"

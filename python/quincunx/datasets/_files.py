@@ -108,7 +108,7 @@ def folder() -> Path:
     >>> del os.environ["QUINCUNX_DATA"]
     """
     named = os.environ.get("QUINCUNX_DATA")
-    return Path(named or require("pooch", "datasets").os_cache("quincunx"))
+    return Path(named or require("pooch", "datasets").os_cache("quincunx")).expanduser()
 
 
 def _content(files: list[_File]) -> tuple[io.BytesIO, str]:
