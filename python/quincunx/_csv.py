@@ -95,8 +95,9 @@ def tables(
         raise ValueError(f"`source` must have a name for each of {len(second)} columns, got {len(names)} names")
     columns: Sequence[int] | None = None
     if labels and len(names) > 1 + (names[:1] == [""]):  # bits, each under its label
-        if missing := [label for label in labels if label not in names]:
-            raise ValueError(f"`source` must have a column for each of the categories {labels}, got none for {missing}")
+        if wrong := [label for label in labels if names.count(label) != 1]:
+            found = "several" if wrong[0] in names else "none"
+            raise ValueError(f"`source` must have a column for each of the categories {labels}, got {found} for {wrong}")
         columns = [names.index(label) for label in labels]
     elif names and names[0] == "" and len(second) > 1:  # as pandas writes a column with its index
         columns = range(1, len(second))

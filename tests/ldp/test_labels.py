@@ -203,6 +203,7 @@ def test_histograms_of_words(text, categories, tmp_path, capsys):
         ("cola,beer\n1,0\n", "tea|mate", "each of the categories ['tea', 'mate'], got none for ['tea', 'mate']"),
         ("tea,mate\n7,1,0\n", "tea|mate", "`source` must have a name for each of 3 columns, got 2 names"),
         ("mate,cola\n1,0\n", "tea|mate", "a column for each of the categories ['tea', 'mate'], got none for ['tea']"),
+        ("tea,tea,mate\n1,0,0\n", "tea|mate", "categories ['tea', 'mate'], got several for ['tea']"),
         ("tea\n", "tea", "at least two categories"),
     ],
 )
