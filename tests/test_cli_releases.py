@@ -279,10 +279,15 @@ def test_a_release_is_factorized_and_the_model_kept(run, released, tmp_path):
         (["--resume", kept, "--model", "topics"], "`--model` must be matrix, as in the file that goes on, got topics"),
         (["--resume", kept, "--model", "tensor"], "`--resume` must be a PoissonTensorFactorization written by"),
         (["--resume", kept, "--seed", "1"], "`--seed` must be left out with `--resume`"),
+        (["--resume", kept, "--noise", "naive"], "`--resume` must be a model of the release in `source`"),
     ):
         status, out, err = run("factorize", released, *arguments)
         assert (status, out) == (2, "")
         assert says in err
+    again = tmp_path / "again.npz"
+    privatize([[1] * 6] * 6, epsilon=1.0, insecure_seed=1).save(again)
+    assert "got one of other counts or noise" in run("factorize", again, "--resume", kept, "--out", kept)[2]
+    assert PoissonFactorization.load(kept).n_iter_ == 70
 
 
 OTHERS = {

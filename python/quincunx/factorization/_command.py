@@ -106,7 +106,7 @@ def factorize_command(
         Where the fitted model goes, an interrupted one too; .csv, .csv.gz or .json: its components, for other programs.
         That is a table with a row for each component and a column for each feature, or all factors with their labels.
     resume : path, optional
-        Go on with a model that was kept, with as many draws again.
+        Go on with a model of this release that was kept, with as many draws again.
     checkpoint : path, optional
         Keep the chains here on the way, and go on from them after a stop.
     checkpoint_interval : float
@@ -153,6 +153,10 @@ def factorize_command(
         raise ValueError(f"`{useless[0]}` must be left out for the inference {estimator.inference}")
     if "dispersion" in given and estimator.likelihood == "poisson":
         raise ValueError("`dispersion` must be left out for Poisson counts")
+    if resume is not None:  # of other data another posterior would begin, and what was drawn be lost
+        estimator._refuse_other_settings()
+        if not estimator._data(release, None, None, reset=True).is_same(estimator._posterior.problem.data):
+            raise ValueError("`resume` must be a model of the release in `source`, got one of other counts or noise")
     _check.whole(top, "top")
     named = os.fspath(out).lower() if isinstance(out, (str, os.PathLike)) else ""
     table = re.search(r"\.(csv|json)(\.gz)?$", named)
