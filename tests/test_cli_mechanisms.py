@@ -243,6 +243,7 @@ def test_a_release_is_the_same_in_every_format(run, tmp_path):
 
 def test_a_table_lists_its_names(run):
     status, out, _ = run("table")
+    assert json.loads(run("table", "--json")[1]) == out.split()
     assert status == 0
     names = out.split()
     assert {"square", "4-8-8", "triangulated"} <= set(names)

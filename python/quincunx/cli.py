@@ -236,7 +236,8 @@ def _table(
     from quincunx.lattices import _named
 
     if lattice is None:
-        return "\n".join([*_named.NAMES, "triangulated", "records"])
+        names = [*_named.NAMES, "triangulated", "records"]
+        return json_module.dumps(names) if json else "\n".join(names)
     if lattice == "records":
         from quincunx.counting import _records
 
@@ -319,7 +320,7 @@ def _completion(shell: Literal["bash", "zsh", "fish"]) -> None:
 
 
 def _selftest(*, json: Annotated[bool, "print a JSON object for each check"] = False) -> int:
-    """Say whether this machine computes right, in about a minute. Exit status 1: a fault.
+    """Say whether this machine computes right, within a minute. Exit status 1: a fault.
 
     Checked are known answers, a spare prime that refuses, samplers, exact noise, vectors.
     """

@@ -1,4 +1,4 @@
-"""What a user runs on a new machine: ``quincunx selftest`` asks in about a minute whether its numbers can be trusted.
+"""What a user runs on a new machine: ``quincunx selftest`` asks within a minute whether its numbers can be trusted.
 
 Known answers, a wrong residue that a spare prime must refuse, the goodness of fit of each sampler, noise on its grid
 and never repeated, and the same bits from every vector level and number of threads. Noise that protects is drawn from
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: The chance that a right machine fails one check of a sampler.
 FALSE_ALARM = 1e-9
 LEVELS = ("baseline", "avx2", "avx512")
-# Draws of each sampler of numbers: more see smaller faults, and take longer; all checks together take about a minute.
+# Draws of each sampler of numbers: more see smaller faults, and take longer; all checks together take less than a minute.
 SIZE = 200_000
 
 #: The names of checks, and what makes each: it returns what was seen, or raises `Wrong`.
