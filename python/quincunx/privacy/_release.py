@@ -324,8 +324,8 @@ class Release(Guaranteed, ReadOnly):
             Where to.
         format : {"npz", "csv", "json"}, optional
             By default what the end of the path says (.csv, .json, also with .gz behind it), else npz. A CSV file is a
-            table whose first line, after ``#``, holds the guarantee: ``pandas.read_csv(path, comment="#")`` reads it
-            where no label holds that sign.
+            table whose first line, after ``#``, holds the guarantee: ``pandas.read_csv(path, skiprows=1)`` reads it,
+            with ``index_col=0`` where rows have labels, and with ``header=None`` where columns have none.
 
         Raises
         ------
