@@ -325,6 +325,8 @@ def test_what_is_no_job_is_refused_in_one_sentence_and_leaves_nothing(run, tmp_p
         "[]",
         "{}",
         '{"format": 1, "command": [3], "inputs": {}, "quincunx": "0"}',
+        '{"format": 1, "command": ["job", "start"], "inputs": {}, "quincunx": "0", "folder": "/"}',
+        '{"format": 1, "command": ["job", "start"], "inputs": {}, "quincunx": "0", "forecast": null}',
         "nonsense",
         '{"command": "rm -rf"}',
     ],

@@ -62,13 +62,14 @@ class Folder:
             return None
         except ValueError as reason:
             raise ValueError(f"`dir` must hold a job, got a damaged {self.path(name)}: {reason}") from None
-        wanted: dict[str, type | tuple[type, ...]] = {"command": list, "inputs": dict, "quincunx": str}
+        wanted: dict[str, type | tuple[type, ...]] = {"command": list, "inputs": dict, "quincunx": str, "folder": str}
+        wanted["forecast"] = (dict, type(None))
         if name == "result.json":
             wanted = {"value": dict, "verified": list, "cpu_seconds": (int, float), "bytes": int, "command": str}
         if (
             not isinstance(found, dict)
             or found.get("value") == {}
-            or any(not isinstance(found.get(key), kind) for key, kind in wanted.items())
+            or any(not isinstance(found.get(key, ...), kind) for key, kind in wanted.items())
         ):
             raise ValueError(f"`dir` must hold a job, got a damaged {self.path(name)}: it has no {', '.join(wanted)}")
         return found
