@@ -146,7 +146,7 @@ def test_packed_files_are_read_by_every_verb(run, tmp_path):
         return tmp_path / name
 
     assert run(*COUNT, "--edges", packed("edges.txt.gz", "a b\nb c\n")) == (0, "5\n", "")
-    assert "2 inputs, 2 outputs" in run("leakage", packed("channel.csv.gz", "0.8,0.2\n0.4,0.6\n"))[1]
+    assert "2 inputs, 2 outputs" in run("leakage", packed("CHANNEL.CSV.GZ", "0.8,0.2\n0.4,0.6\n"))[1]
     bad = packed("bad.csv.gz", "0.8,0.3\n")
     assert f"{bad}, line 1" in run("leakage", bad)[2]
     users = packed("users.csv.gz", "0\n1\n1\n0\n")

@@ -50,7 +50,7 @@ def source_of(path: str) -> str | BinaryIO:
 
 def lines_of(path: str) -> str | TextIO:
     """Return a path, or the lines of what has to be unpacked or, for `-`, of standard input."""
-    if path.endswith(".gz"):
+    if path.lower().endswith(".gz"):
         from quincunx._npz import unpacked
 
         with open(path, "rb") as packed:

@@ -359,6 +359,14 @@ def test_releases_come_back_from_every_format(format, masked):
             assert Release.load(io.BytesIO(content)) == kept
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 0, 3)])
+def test_releases_of_nothing_come_back_from_json(shape):
+    file = io.BytesIO()
+    release = privatize(np.zeros(shape, dtype=int), epsilon=1.0)
+    release.save(file, format="json")
+    assert Release.load(io.BytesIO(file.getvalue())) == release
+
+
 def test_a_table_that_was_changed_by_hand_is_no_release(tmp_path):
     path = tmp_path / "r.csv"
     privatize(pd.DataFrame([[1, 2], [3, 4]], index=["a", "b"], columns=["x", "y"]), epsilon=1.0).save(path)

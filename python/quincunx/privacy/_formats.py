@@ -154,12 +154,13 @@ def _lists(values: Array, mask: npt.NDArray[np.bool_] | None) -> Json:
 
 def _of_json(text: str) -> Content:
     header = json.loads(text)
-    return _typed(header, np.array(header.pop("values"), dtype=object))
+    cells = np.array(header.pop("values"), dtype=object)
+    return _typed(header, cells if cells.size else cells.reshape(header["shape"]))  # no rows say nothing of columns
 
 
 def _to_csv(header: Facts, values: Array, mask: npt.NDArray[np.bool_] | None) -> str:
     if not 1 <= values.ndim <= 2 or not values.size:
-        raise ValueError(f"a table must have one or two axes, got a release of shape {values.shape}: write npz or json")
+        raise ValueError(f"a table must have one or two axes and a cell, got a release of shape {values.shape}: write npz or json")
     if values.dtype.kind == "U" and (values == "").any():
         raise ValueError("a table has no sign for an empty label: write npz or json")
     header = header | {"dtype": str(values.dtype), "shape": list(values.shape)}
