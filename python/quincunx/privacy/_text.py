@@ -327,6 +327,8 @@ def _long(lines: list[Row], name: str, header: bool | None, square: bool) -> Tab
         raise ValueError(f"{name}, line 1: it must hold {width} names, got {len(names)}")
     if square and width != 3:
         raise ValueError(f"`--square` must be for two columns of labels and one of counts, got {width} columns")
+    if bare := [row.number for row in rows if not all(row.fields[:-1])]:  # as tables of pandas with missing labels
+        raise ValueError(f"{name}, line {bare[0]}: a long table must have no missing labels, got an empty field")
     columns = [_labels([row.fields[place] for row in rows]) for place in range(width - 1)]
     if square:
         both = _different(columns[0] + columns[1]) if type(columns[0][0]) is type(columns[1][0]) else None
