@@ -96,8 +96,8 @@ def tables(
     columns: Sequence[int] | None = None
     if labels and len(names) > 1 + (names[:1] == [""]):  # bits, each under its label
         if wrong := [label for label in labels if names.count(label) != 1]:
-            found = "several" if wrong[0] in names else "none"
-            raise ValueError(f"`source` must have a column for each of the categories {labels}, got {found} for {wrong}")
+            got = f"{'several' if wrong[0] in names else 'none'} for {wrong}"
+            raise ValueError(f"`source` must have a column for each of the categories {labels}, got {got}")
         columns = [names.index(label) for label in labels]
     elif names and names[0] == "" and len(second) > 1:  # as pandas writes a column with its index
         columns = range(1, len(second))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: The chance that a right machine fails one check of a sampler.
 FALSE_ALARM = 1e-9
 LEVELS = ("baseline", "avx2", "avx512")
-# Draws of each sampler of numbers: more see smaller faults, and take longer; all checks together take less than a minute.
+# Draws of each sampler of numbers: more see smaller faults, and take longer; all together take less than a minute.
 SIZE = 200_000
 
 #: The names of checks, and what makes each: it returns what was seen, or raises `Wrong`.

@@ -160,7 +160,8 @@ def _of_json(text: str) -> Content:
 
 def _to_csv(header: Facts, values: Array, mask: npt.NDArray[np.bool_] | None) -> str:
     if not 1 <= values.ndim <= 2 or not values.size:
-        raise ValueError(f"a table must have one or two axes and a cell, got a release of shape {values.shape}: write npz or json")
+        found = f"a release of shape {values.shape}: write npz or json"
+        raise ValueError(f"a table must have one or two axes and a cell, got {found}")
     if values.dtype.kind == "U" and (values == "").any():
         raise ValueError("a table has no sign for an empty label: write npz or json")
     header = header | {"dtype": str(values.dtype), "shape": list(values.shape)}
