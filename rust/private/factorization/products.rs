@@ -21,7 +21,7 @@ pub const TILE: usize = 32;
 pub fn tile_of(cols: usize) -> usize {
     match cols {
         ..=0x1000 => TILE,
-        ..=0x2000 => TILE / 2,
+        0x1001..=0x2000 => TILE / 2,
         _ => HELD,
     }
 }
