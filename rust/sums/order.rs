@@ -136,17 +136,17 @@ pub fn good_order(neighbors: &Lists, planner: &Planner<'_>) -> Result<Vec<u32>> 
     if cost <= CHEAP {
         return Ok(plain);
     }
-    let searched = searched_order(neighbors, planner)?;
+    let searched = searched_order(neighbors, StateKind::Subsets, planner)?;
     Ok(if self::cost(neighbors, &searched) < cost { searched } else { plain })
 }
 
-/// An order that is searched for.
+/// An order that is searched for, of an edge's ends never both in a state or of any.
 ///
 /// # Errors
 /// [`crate::Error::Interrupted`] when the planner says so.
-pub fn searched_order(neighbors: &Lists, planner: &Planner<'_>) -> Result<Vec<u32>> {
-    let hard = |list: &[u32]| list.iter().map(|&u| (u, false)).collect();
-    let searched = search::search(&neighbors.iter().map(hard).collect::<Vec<_>>(), StateKind::Subsets, planner).1;
+pub fn searched_order(neighbors: &Lists, states: StateKind, planner: &Planner<'_>) -> Result<Vec<u32>> {
+    let hard = |list: &[u32]| list.iter().map(|&u| (u, states == StateKind::Independent)).collect();
+    let searched = search::search(&neighbors.iter().map(hard).collect::<Vec<_>>(), states, planner).1;
     planner.check()?;
     Ok(searched)
 }

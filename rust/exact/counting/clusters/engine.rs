@@ -14,6 +14,7 @@ use super::tables::{BagShape, BagTable, BagTables, Coefficient, Kind, Terms, WHA
 use crate::counting::graph_sums::elimination::{EliminationOrder, Rule, places};
 use crate::counting::graph_sums::order::searched_order;
 use crate::counting::graph_sums::planner::Planner;
+use crate::counting::graph_sums::search::StateKind;
 use crate::counting::graph_sums::tree::{MessageTree, Messages, Summand};
 use crate::counting::independent_sets::frontier::circuit::integer;
 use crate::counting::transfer::{StepContext, Transfer, Weight};
@@ -120,7 +121,7 @@ impl Clusters {
         let is_proper = edges.values().all(Edge::is_hard);
         let costs = |elimination: &EliminationOrder| {
             let by_colors = colors.map_or(f64::INFINITY, |colors| additions_by_color(elimination, colors, is_proper));
-            [additions(elimination, is_proper), by_colors]
+            [additions(&neighbors, elimination, is_proper), by_colors]
         };
         let elimination = match given {
             Some(order) => along(&neighbors, order),
@@ -304,7 +305,8 @@ fn along(neighbors: &Lists, order: &[u32]) -> Option<EliminationOrder> {
     Some(EliminationOrder { order: order.to_vec(), scopes })
 }
 
-/// The best of the order by number, two greedy ones and, where these are dear, one that is searched for.
+/// The best of the order by number, two greedy ones and, where these are dear, two that are searched for: one has small frontiers, one
+/// those whose vertices are joined.
 fn best(
     neighbors: &Lists,
     planner: &Planner<'_>,
@@ -320,8 +322,13 @@ fn best(
     if found.as_ref().is_some_and(|(work, _)| *work <= EASY * neighbors.len() as f64) {
         return Ok(found.map(|(_, found)| found));
     }
-    let searched = along(neighbors, &searched_order(neighbors, planner)?);
-    Ok(cheaper(found.into_iter().map(|(_, found)| found).chain(searched).collect()).map(|(_, found)| found))
+    let mut all: Vec<_> = found.into_iter().map(|(_, found)| found).collect();
+    for states in [StateKind::Subsets, StateKind::Independent] {
+        // The frontiers of an order are the scopes of its reverse.
+        let reverse: Vec<u32> = searched_order(neighbors, states, planner)?.into_iter().rev().collect();
+        all.extend(along(neighbors, &reverse));
+    }
+    Ok(cheaper(all).map(|(_, found)| found))
 }
 
 /// Additions of an elimination by colors, about.
@@ -330,8 +337,25 @@ fn additions_by_color(elimination: &EliminationOrder, colors: usize, is_proper: 
 }
 
 /// Additions of an elimination by clusters, about, were no partition to cross.
-fn additions(elimination: &EliminationOrder, is_proper: bool) -> f64 {
-    let partitions = |vertices: usize| states(vertices, None, is_proper);
+fn additions(neighbors: &Lists, elimination: &EliminationOrder, is_proper: bool) -> f64 {
+    let is_hard = |a: u32, b: &u32| {
+        let (a, b) = (elimination.order[a as usize], elimination.order[*b as usize]);
+        is_proper && neighbors[a as usize].binary_search(&b).is_ok()
+    };
+    // Vertices that are joined are taken for a path: neighbors there are never in one block.
+    let met = |scope: &[u32]| {
+        let (mut left, mut found) = (scope.to_vec(), partitions(scope.len()));
+        while let Some(first) = left.pop() {
+            let mut path = vec![first];
+            let mut at = 0;
+            while at < path.len() {
+                path.extend(left.extract_if(.., |u| is_hard(path[at], u)).collect::<Vec<_>>());
+                at += 1;
+            }
+            found *= proper_partitions(path.len()) / partitions(path.len());
+        }
+        found
+    };
     let mut below: Vec<Vec<usize>> = vec![Vec::new(); elimination.scopes.len()];
     let mut work = 0.0;
     for (place, scope) in elimination.scopes.iter().enumerate() {
@@ -339,13 +363,14 @@ fn additions(elimination: &EliminationOrder, is_proper: bool) -> f64 {
         let mut among: Vec<u32> = Vec::new();
         for &child in &below[place] {
             if !among.is_empty() {
-                joined += partitions(among.len()) * partitions(elimination.scopes[child].len());
+                joined += met(&among) * met(&elimination.scopes[child]);
             }
             among.extend(&elimination.scopes[child]);
             among.sort_unstable();
             among.dedup();
         }
-        work += 3.0 * joined + partitions(scope.len() + 1);
+        let bag: Vec<u32> = std::iter::once(place as u32).chain(scope.iter().copied()).collect();
+        work += 3.0 * joined + met(&bag);
         if let Some(&parent) = scope.first() {
             below[parent as usize].push(place);
         }
