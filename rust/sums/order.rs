@@ -140,7 +140,7 @@ pub fn good_order(neighbors: &Lists, planner: &Planner<'_>) -> Result<Vec<u32>> 
     Ok(if self::cost(neighbors, &searched) < cost { searched } else { plain })
 }
 
-/// An order that is searched for, of an edge's ends never both in a state or of any.
+/// An order that is searched for: for tables of all subsets of a frontier, or of those without both ends of an edge.
 ///
 /// # Errors
 /// [`crate::Error::Interrupted`] when the planner says so.
