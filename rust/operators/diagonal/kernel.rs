@@ -210,14 +210,14 @@ fn leaf<A: Arithmetic, F: DiagonalFactors<A>, const N: usize>(
     block: &mut [A::Element],
     sites: impl Fn(Sites<A, F>, &mut [A::Register; N], usize),
 ) {
-    let Ok(block): Result<&mut [A::Element; N], _> = block.try_into() else { return };
+    let block = &mut block[..N];
     let mut x = [a.zero(); N];
-    for (x, from) in x.iter_mut().zip(block.iter()) {
-        *x = a.read(from);
+    for i in 0..N {
+        x[i] = a.read(&block[i]);
     }
     sites(Sites { a, factors, down: way == Way::Down }, &mut x, 0);
-    for (x, to) in x.iter().zip(block) {
-        a.write(to, a.fold(*x));
+    for i in 0..N {
+        a.write(&mut block[i], a.fold(x[i]));
     }
 }
 

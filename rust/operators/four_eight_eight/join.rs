@@ -134,8 +134,8 @@ impl<R: Ring> Meeting<'_, R> {
     }
 
     fn over_links(&self, p: usize, q: usize, i: usize, j: usize) -> [(R::Element, R::Element); 2] {
-        let here = [0, 1].map(|x| self.none(p, i, x, j));
-        let there = [0, 1].map(|x| self.none(q, j, x, i));
+        let here = [self.none(p, i, 0, j), self.none(p, i, 1, j)];
+        let there = [self.none(q, j, 0, i), self.none(q, j, 1, i)];
         [(here[0], self.add(there[0], self.times(there[1]))), (self.times(here[1]), there[0])]
     }
 
@@ -150,14 +150,13 @@ impl<R: Ring> Meeting<'_, R> {
 
     fn in_two(&self, p: usize, q: usize, i: usize, j: usize) -> [(R::Element, R::Element); 6] {
         // By x, the symbol of the second diamond: S corner of the first empty and y = 0, empty and y = 1, occupied.
-        let side = |p, i, j| {
-            [0, 1].map(|x| {
-                let (a0, c) = (self.none(p, i, x, j), self.carried(p, i, x, j));
-                let s = self.add(a0, self.times(self.none(p, i, 2 | x, j)));
-                [self.add(s, c), s, self.times(self.add(a0, c))]
-            })
+        let side = |p, i, x, j| {
+            let (a0, c) = (self.none(p, i, x, j), self.carried(p, i, x, j));
+            let s = self.add(a0, self.times(self.none(p, i, 2 | x, j)));
+            [self.add(s, c), s, self.times(self.add(a0, c))]
         };
-        let (here, there) = (side(p, i, j), side(q, j, i));
+        let here = [side(p, i, 0, j), side(p, i, 1, j)];
+        let there = [side(q, j, 0, i), side(q, j, 1, i)];
         // (B + D)(y, x) B'(x, y) + B(y, x) D'(x, y), where D is zero for its first symbol 1.
         let pair = |y: usize, x: usize| (here[x][y], there[y][x]);
         let [(b00, c00), (b01, c01), (b10, c10), (b11, c11)] = [pair(0, 0), pair(0, 1), pair(1, 0), pair(1, 1)];

@@ -95,9 +95,10 @@ impl<E: Copy> FirstColumn<E> {
                     (0..2).for_each(|y| a.store(both[y], a.fold(ended[y])));
                     continue;
                 }
-                let [[x1, _], [x2, c2], [_, c3]] = [0, 1, 2].map(|vector| {
+                let site = |vector: usize| {
                     self.site(a, z, none.add(vector * none_stride + i), carried.add(vector * carried_stride + i), last)
-                });
+                };
+                let [[x1, _], [x2, c2], [_, c3]] = [site(0), site(1), site(2)];
                 for y in 0..2 {
                     let once = a.add(x2[y], a.add(c2[y], c3[y]));
                     let y0 = a.add(x1[y], z.charge(a, a.add(once, z.charge(a, c2[y]))));

@@ -288,9 +288,9 @@ impl<E> TileGroup<E> {
         place: impl Fn(usize) -> usize,
     ) -> [A::Register; N] {
         let mut x = [a.zero(); N];
-        for (i, x) in x.iter_mut().enumerate() {
+        for i in 0..N {
             // SAFETY: the caller's.
-            *x = unsafe { a.load(from.add(place(i))) };
+            x[i] = unsafe { a.load(from.add(place(i))) };
         }
         x
     }
@@ -303,9 +303,9 @@ impl<E> TileGroup<E> {
         x: [A::Register; N],
         place: impl Fn(usize) -> usize,
     ) {
-        for (i, x) in x.into_iter().enumerate() {
+        for i in 0..N {
             // SAFETY: the caller's.
-            unsafe { a.store(to.add(place(i)), a.fold(x)) };
+            unsafe { a.store(to.add(place(i)), a.fold(x[i])) };
         }
     }
 
@@ -361,7 +361,7 @@ impl<E> TileGroup<E> {
                 }
                 if up {
                     if down {
-                        x = x.map(|x| a.fold(x));
+                        (0..N).for_each(|i| x[i] = a.fold(x[i]));
                     }
                     let mut out = x;
                     for i in (0..N).step_by(2) {
@@ -403,13 +403,15 @@ impl<E> TileGroup<E> {
             unsafe {
                 let none = |vector: usize| self.none.add(vector * none_stride);
                 let carried = |vector: usize| self.carried.add(vector * carried_stride);
-                let [mut y0, mut y1] = [0, 1].map(|vector| Self::load::<A, 2>(a, none(vector), word));
+                let load = |vector| Self::load::<A, 2>(a, none(vector), word);
+                let [mut y0, mut y1] = [load(0), load(1)];
                 if down {
-                    let ended = [0, 1, 2].map(|vector| {
-                        let [a0, a1] = Self::load::<A, 2>(a, none(vector), word);
+                    let end = |vector| {
+                        let [a0, a1] = load(vector);
                         let [c] = Self::load::<A, 1>(a, carried(vector), |_| self.unit * next);
                         pass(a, z, [a0, a1, c], up || cross)
-                    });
+                    };
+                    let ended = [end(0), end(1), end(2)];
                     y1 = ended[0].none;
                     for i in 0..2 {
                         // z (any j) + (z + z^2) (j = 0) from i = 0, and z (j = 0) from i = 1.
@@ -428,13 +430,13 @@ impl<E> TileGroup<E> {
                         [y0[i], y1[i]] = [a.add(y0[i], z.charge(a, y1[i])), y0[i]];
                     }
                 }
-                let both = [0, 1].map(|i| a.add(y0[i], z.charge(a, y1[i])));
+                let both = [a.add(y0[0], z.charge(a, y1[0])), a.add(y0[1], z.charge(a, y1[1]))];
                 let begun: [Passed<A::Register>; 3] = [
                     pass(a, z, [both[0], both[1], both[0]], cross),
                     begin(a, z, y0, cross),
                     begin_carried(a, z, y0[0], cross),
                 ];
-                for (vector, begun) in begun.into_iter().enumerate() {
+                for (vector, begun) in begun.iter().enumerate() {
                     Self::store(a, none(vector), begun.none, word);
                     if next == 0 {
                         Self::store(a, carried(vector), begun.carried, |i| self.unit * i);

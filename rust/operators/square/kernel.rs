@@ -191,26 +191,26 @@ pub fn streams<const N: usize>(n: usize, rest: usize, width: usize) -> [usize; N
 #[inline(always)]
 unsafe fn load<A: Arithmetic, const N: usize>(a: A, place: impl Fn(usize) -> *mut A::Element) -> [A::Register; N] {
     let mut x = [a.zero(); N];
-    for (s, x) in x.iter_mut().enumerate() {
+    for s in 0..N {
         // SAFETY: the caller's.
-        *x = unsafe { a.load(place(s)) };
+        x[s] = unsafe { a.load(place(s)) };
     }
     x
 }
 
 #[inline(always)]
 unsafe fn store<A: Arithmetic, const N: usize>(a: A, x: &[A::Register; N], place: impl Fn(usize) -> *mut A::Element) {
-    for (s, x) in x.iter().enumerate() {
+    for s in 0..N {
         // SAFETY: the caller's.
-        unsafe { a.store(place(s), *x) };
+        unsafe { a.store(place(s), x[s]) };
     }
 }
 
 #[inline(always)]
 fn fold<A: Arithmetic, const N: usize>(a: A, x: &mut [A::Register; N], asked: u8) {
     if asked > 0 {
-        for x in x {
-            *x = a.fold(*x);
+        for s in 0..N {
+            x[s] = a.fold(x[s]);
         }
     }
 }

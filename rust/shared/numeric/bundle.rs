@@ -17,7 +17,7 @@
 use super::dispatch::{Kernel, Level, Products};
 use super::double_ring::{DoubleDoubles, ScaledDoubleDoubles};
 use super::residue::{BITS, Modulus};
-use super::ring::{F64, Lanes, Ring, ScaledF64};
+use super::ring::{F64, Lanes, Ring, ScaledF64, lanes};
 use crate::parallel;
 
 /// Most moduli a number of a bundle has.
@@ -142,11 +142,11 @@ impl<const L: usize> Bundled for Lanes<L> {
     }
 
     fn number(&self, residues: usize, place: usize, bundle: [u64; L]) -> [u64; L] {
-        std::array::from_fn(|lane| bundle[place * residues + lane.min(residues - 1)])
+        lanes(|lane| bundle[place * residues + lane.min(residues - 1)])
     }
 
     fn unit(&self, residues: usize, place: usize) -> [u64; L] {
-        std::array::from_fn(|lane| u64::from(lane / residues == place))
+        lanes(|lane| u64::from(lane / residues == place))
     }
 
     fn unbundling(&self, from: usize, to: usize) -> Unbundling {
@@ -169,7 +169,7 @@ impl<const L: usize> Bundled for Lanes<L> {
     fn unbundle(&self, level: Level, way: &Unbundling, part: usize, from: &[[u64; L]], to: &mut [[u64; L]]) {
         let moduli = self.moduli();
         let known = Self::new(std::array::from_fn(|lane| moduli[lane % way.from]));
-        let excess = std::array::from_fn(|lane| u64::from(moduli[lane % way.to].excess()));
+        let excess = lanes(|lane| u64::from(moduli[lane % way.to].excess()));
         macro_rules! one_of {
             ($($from:literal to $to:literal),*) => {
                 match (way.from, way.to) {
@@ -196,7 +196,8 @@ impl<const L: usize> Bundled for Lanes<L> {
         };
         let all = parallel::map(x.len().div_ceil(PART), of).into_iter().reduce(Sums::plus);
         let Some(sums) = all else { return vec![[0; L]; L / way.from] };
-        (0..L / way.from).map(|number| self.moduli().map(|q| sums.of(number, &known.moduli()[..way.from], q))).collect()
+        let of = |number| lanes(|i| sums.of(number, &known.moduli()[..way.from], self.moduli()[i]));
+        (0..L / way.from).map(of).collect()
     }
 }
 

@@ -246,7 +246,11 @@ pub struct Plain<R>(pub R);
 impl<R: Ring> Arithmetic for Plain<R> {
     type Element = R::Element;
     type Register = R::Element;
-    const HELD: usize = 15;
+    const HELD: usize = match size_of::<R::Element>() {
+        ..=8 => 15,
+        9..=16 => 7,
+        _ => 3,
+    };
 
     #[inline(always)]
     fn zero(self) -> R::Element {
@@ -305,7 +309,7 @@ impl<R: Ring> Products for Plain<R> {
 #[inline]
 pub fn run_lanes<const L: usize, K: Kernel<[u64; L]>>(level: Level, ring: Lanes<L>, kernel: K) -> K::Output {
     use x86::{Xmm, Ymm, Zmm, avx2, avx512};
-    let excess = ring.moduli().map(|m| u64::from(m.excess()));
+    let excess = ring.excess();
     let level = level.min(Level::best());
     // The conditions are constants, so that only what fits the number of lanes is compiled.
     // SAFETY: `level` is at most what the machine has; `L` lanes fill the registers of each arm.

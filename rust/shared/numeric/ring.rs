@@ -45,7 +45,7 @@ pub trait Ring: Copy + Send + Sync {
 /// An array by its places. `std::array::from_fn` is made for elements that must be dropped: hundreds of kernels would compile
 /// what it does for them, and optimize it away again.
 #[inline(always)]
-fn lanes<const L: usize>(lane: impl Fn(usize) -> u64) -> [u64; L] {
+pub(super) fn lanes<const L: usize>(lane: impl Fn(usize) -> u64) -> [u64; L] {
     let mut all = [0; L];
     for i in 0..L {
         all[i] = lane(i);
@@ -69,6 +69,26 @@ impl<const L: usize> Lanes<L> {
     /// The moduli, lane by lane.
     pub fn moduli(&self) -> &[Modulus; L] {
         &self.moduli
+    }
+
+    /// By how much 2^55 exceeds each modulus, in words: what folds multiply by.
+    pub fn excess(&self) -> [u64; L] {
+        lanes(|i| u64::from(self.excess[i]))
+    }
+
+    /// An element plus the products of at most [`PRODUCTS`] pairs of folded elements, folded: one kernel for the pairs of all callers.
+    #[inline(never)]
+    fn add_products(&self, sum: [u64; L], pairs: &[([u64; L], [u64; L])]) -> [u64; L] {
+        if const { L > 1 && cfg!(target_arch = "x86_64") } {
+            return run_lanes(level(), *self, Dot { sum, pairs });
+        }
+        lanes(|i| {
+            let mut wide = u128::from(sum[i]); // a product is below 2^111
+            for (a, b) in pairs {
+                wide += u128::from(a[i]) * u128::from(b[i]);
+            }
+            self.moduli[i].fold_wide(wide)
+        })
     }
 }
 
@@ -107,26 +127,18 @@ impl<const L: usize> Ring for Lanes<L> {
 
     #[inline]
     fn dot(&self, pairs: impl Iterator<Item = (Self::Element, Self::Element)>) -> Self::Element {
-        if const { L > 1 && cfg!(target_arch = "x86_64") } {
-            return run_lanes(level(), *self, Dot(pairs));
-        }
-        let mut sums = [0u128; L];
-        let mut room = 1 << 16; // a product is below 2^111
-        let reduce = |sums: &[u128; L]| lanes(|i| self.moduli[i].fold_wide(sums[i]));
-        for (a, b) in pairs {
-            for i in 0..L {
-                sums[i] += u128::from(a[i]) * u128::from(b[i]);
-            }
-            room -= 1;
-            if room == 0 {
-                let reduced: [u64; L] = reduce(&sums);
-                (sums, room) = ([0; L], 1 << 16);
-                for i in 0..L {
-                    sums[i] = u128::from(reduced[i]);
-                }
+        let (mut sum, mut held, mut count) = ([0; L], [MaybeUninit::uninit(); PRODUCTS], 0);
+        for pair in pairs {
+            held[count].write(pair);
+            count += 1;
+            if count == PRODUCTS {
+                // SAFETY: all are written.
+                sum = self.add_products(sum, unsafe { std::slice::from_raw_parts(held.as_ptr().cast(), count) });
+                count = 0;
             }
         }
-        reduce(&sums)
+        // SAFETY: so many are written.
+        self.add_products(sum, unsafe { std::slice::from_raw_parts(held.as_ptr().cast(), count) })
     }
 
     #[inline]
@@ -135,29 +147,24 @@ impl<const L: usize> Ring for Lanes<L> {
     }
 }
 
-/// The sum of products of folded elements.
-struct Dot<I>(I);
+/// A folded element plus products of at most [`PRODUCTS`] pairs of them, folded.
+struct Dot<'a, E> {
+    sum: E,
+    pairs: &'a [(E, E)],
+}
 
-impl<E: Copy, I: Iterator<Item = (E, E)>> Kernel<E> for Dot<I> {
+impl<E: Copy> Kernel<E> for Dot<'_, E> {
     type Output = E;
 
     #[inline(always)]
-    fn run<A: Products<Element = E>>(self, a: A) -> E {
-        let (mut sum, mut products, mut room) = (a.zero(), a.no_products(), PRODUCTS);
-        for (x, y) in self.0 {
-            products = a.add_product(products, a.split(a.read(&x)), a.split(a.read(&y)));
-            room -= 1;
-            if room == 0 {
-                sum = a.fold(a.add(sum, a.total(products)));
-                (products, room) = (a.no_products(), PRODUCTS);
-            }
+    fn run<A: Products<Element = E>>(mut self, a: A) -> E {
+        let mut products = a.no_products();
+        for (x, y) in self.pairs {
+            products = a.add_product(products, a.split(a.read(x)), a.split(a.read(y)));
         }
-        let mut value = MaybeUninit::uninit();
-        // SAFETY: an element is written, and then there.
-        unsafe {
-            a.store(value.as_mut_ptr(), a.fold(a.add(sum, a.total(products))));
-            value.assume_init()
-        }
+        let sum = a.add(a.read(&self.sum), a.total(products));
+        a.write(&mut self.sum, a.fold(sum));
+        self.sum
     }
 }
 
@@ -304,7 +311,8 @@ mod tests {
         });
         assert_eq!(residues(ring.dot(pairs.iter().copied())), expected);
         for level in [Level::Baseline, Level::Avx2, Level::Avx512] {
-            let found = ring.dispatch(level, Dot(pairs.iter().copied()));
+            let kernel = |sum, pairs| ring.dispatch(level, Dot { sum, pairs });
+            let found = pairs.chunks(PRODUCTS).fold([0; L], kernel);
             assert!(ring.fold(found) == found || found[0] < (1 << BITS) + (1 << 41), "not folded");
             assert_eq!(residues(found), expected, "{level:?}, {L} lanes, {} products", pairs.len());
         }
