@@ -160,6 +160,19 @@ def test_tied_modes_have_one_factor_and_their_equal_indices_are_held_out():
     np.testing.assert_array_equal(*same)
 
 
+def test_new_rows_have_no_cells_of_equal_indices_of_the_other_modes():
+    model = PoissonTensorFactorization(2, core="dense", tied=[(1, 2)], inference="vi", **HOW)
+    counts = np.moveaxis(COUNTS, 2, 0)
+    other = counts.copy()
+    other[:, np.arange(5), np.arange(5)] = 1000
+    embedding = model.fit_transform(counts)
+    model.tied = None  # nothing of the fit follows what is set after it
+    np.testing.assert_array_equal(model.transform(other), embedding)
+    assert model.score(other[:3]) == model.score(counts[:3])
+    with pytest.raises(ValueError, match="for a cell at least"):
+        model.heldout_error(counts)
+
+
 @pytest.mark.parametrize("each_draw", [False, True])
 def test_aligned_draws_have_the_same_rates_and_each_mode_an_order_of_its_own(each_draw):
     model = PoissonTensorFactorization((3, 2, 2), core="dense", tied=[(0, 1)], **HOW)

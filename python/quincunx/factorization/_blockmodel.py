@@ -127,7 +127,7 @@ class PoissonBlockmodel(InSample):
             raise ValueError(f"`released` must have as many rows as columns, one for each actor, got {values.shape}")
         return values
 
-    def _own_held_out(self, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
+    def _own_held_out(self, shape: tuple[int, ...], *, new_rows: bool = False) -> npt.NDArray[np.bool_] | None:
         _check.room(2 * shape[0] ** 2, "a mask of the cells")
         held_out = np.eye(shape[0], dtype=bool)
         return held_out if self.directed else np.tri(shape[0], dtype=bool)

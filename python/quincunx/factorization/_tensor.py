@@ -77,7 +77,8 @@ class PoissonTensorFactorization(RowTransformer):
     last mode and for each of those where cells are held out, so the longest mode had better be last. A core can be
     turned into its factors and back without a change of the rates, so that posterior means of components mean less
     than those of `rates_`; `align` permutes the components of each mode by themselves, and the core with them. With
-    a tied first mode `transform` takes its rows for new ones, none of whose cells are held out.
+    a tied first mode `transform` and `score` take its rows for new ones, which agree with no index of another mode;
+    `fit_transform` knows them.
 
     References
     ----------
@@ -184,9 +185,9 @@ class PoissonTensorFactorization(RowTransformer):
         model = "tucker" if len(own) == len(shape) else "tucker-tied"
         return Layout(model, (*shape, *widths, *numbers), widths[-1], tuple(factors), cells)
 
-    def _own_held_out(self, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
+    def _own_held_out(self, shape: tuple[int, ...], *, new_rows: bool = False) -> npt.NDArray[np.bool_] | None:
         first = self._first(len(shape))
-        pairs = [(a, b) for a, b in combinations(range(len(shape)), 2) if first[a] == first[b]]
+        pairs = [(a, b) for a, b in combinations(range(int(new_rows), len(shape)), 2) if first[a] == first[b]]
         if not pairs:
             return None
         _check.room(math.prod(shape), "a mask of the cells")
