@@ -232,6 +232,14 @@ def test_draws_of_an_approximation_are_those_of_its_laws():
     assert dict(tree["posterior"]["components"].sizes) == {"chain": 2, "draw": 12, "component": 2, "feature": 9}
 
 
+def test_draws_of_an_approximation_sum_to_one_where_all_gammas_are_below_the_least_double():
+    fitted = clone(ASCENT).set_params(topic_concentration=5e-4).fit(np.zeros((3, 4), dtype=int))
+    draws = fitted.to_datatree(n_draws=2000)["posterior"]["components"].values[0]
+    np.testing.assert_allclose(draws.sum(axis=2), 1.0, rtol=1e-12)
+    assert np.abs(draws.mean(axis=(0, 1)) - 0.25).max() < 6 * math.sqrt(0.25 * 0.75 / 4000)
+    assert np.isfinite(fitted.check_predictive(n_draws=20).observed["dispersion"])
+
+
 def test_expected_counts_are_those_of_the_geometric_means():
     fitted = clone(ASCENT).fit(RELEASE, mask=MASK)
     (a, b), (c, _) = (

@@ -139,10 +139,13 @@ class Posterior(inference.Posterior[Problem]):
         laws = gammas(self.best)
         _check.room(16 * number * sum(shape.size for shape, _ in laws), "an array of draws of all factors")
         rng = np.random.default_rng(self.best.key)
-        tables = [rng.standard_gamma(shape, (1, number, *shape.shape))[0] / rate for shape, rate in laws]
-        for table, dirichlet in zip(tables, self.problem.dirichlet, strict=True):
-            if dirichlet:
-                table /= table.sum(axis=1, keepdims=True)
+        tables = [
+            # gammas over their sum, all of which may be below the least double
+            np.stack([rng.dirichlet(own, number) for own in shape.T], axis=-1)
+            if dirichlet
+            else rng.standard_gamma(shape, (1, number, *shape.shape))[0] / rate
+            for (shape, rate), dirichlet in zip(laws, self.problem.dirichlet, strict=True)
+        ]
         return [tables + [np.broadcast_to(point, (number, *point.shape)) for point in self._points()]]
 
     def far_apart(self, number: int) -> list[tuple[State, np.random.Generator]]:
