@@ -134,6 +134,26 @@ def test_two_piece_poisson_means_near_zero(released, rate, alpha):
             assert abs(found - exact) < 1e-300
 
 
+@pytest.mark.parametrize("released", [2000, 10**6, 2**52])
+@pytest.mark.parametrize("alpha", [1e-300, 1e-60, 1e-24, 1e-18, 1e-16, 1e-14])
+def test_two_piece_poisson_of_hardly_any_noise_is_at_the_release(released, alpha):
+    """To first order in alpha; of rates over alpha so large differences of logarithms have no digit."""
+    for rate in (0.5 * released, 1.0 * released):
+        law = TwoPiecePoisson(released, rate, alpha)
+        down, up = alpha * released / rate, alpha * rate / (released + 1)
+        assert abs(law.mean() / released - 1) < 1e-12
+        assert abs(law.log_marginal(gradient=True)[1] - (released / rate - 1)) < 1e-11
+        np.testing.assert_allclose(law.cdf(released - 1), down, rtol=1e-11)
+        np.testing.assert_allclose(law.variance(), down + up, rtol=1e-11)
+
+
+def test_two_piece_poisson_next_to_a_point():
+    assert TwoPiecePoisson(-7, 1e-300, 0.9).variance() == pytest.approx(9e-301, rel=1e-13, abs=0)
+    assert TwoPiecePoisson(0, 0.5, 1e-300).variance() == pytest.approx(5e-301, rel=1e-13, abs=0)
+    for alpha in (5e-324, 1e-310, 1e-300):
+        assert TwoPiecePoisson(2, 0.0, alpha).log_marginal() == pytest.approx(2 * math.log(alpha), rel=1e-13)
+
+
 @quick_or_slow
 def test_two_piece_poisson_moments_by_direct_sums(step):
     for released, rate, alpha in every(step, [cell for cell in CELLS if cell[0] <= 1000 and cell[1] <= 1100]):

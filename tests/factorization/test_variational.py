@@ -301,6 +301,17 @@ def total_rate_found(size, components, shape, mean, method, iterations, seed=0, 
     return float(left @ right / (theta.sum(axis=0) @ phi.sum(axis=0)))
 
 
+@pytest.mark.parametrize("alpha", [1e-15, 1e-18, 1e-100])
+def test_large_counts_behind_hardly_any_noise_are_taken_as_they_are(alpha):
+    model = matrix(4, 3, 2, [(0.5, 1.0), (0.5, 1.0)])
+    counts = np.random.default_rng(1).poisson(1e6, (4, 3))
+    one, other = (core_ascent(model, counts, ratio, key=(1, 2)) for ratio in (alpha, 0.0))
+    for ascent in (one, other):
+        ascent.run(50, 0.0, 1)
+    for mine, yours in zip(one.factors(), other.factors(), strict=True):
+        np.testing.assert_allclose(mine, yours, rtol=1e-9)
+
+
 def test_collapsed_scheme_finds_the_total_rate_where_the_published_one_loses_half():
     """150 x 150, five components, eps / N = 1."""
     collapsed, published = (total_rate_found(150, 5, 0.3, 0.45, m, 40) for m in ("collapsed", "published"))

@@ -24,7 +24,7 @@ pub trait Shape {
 
 /// Terms up to which a sum is taken term by term.
 const DIRECT: f64 = 1000.0;
-/// exp(-45 / [`DIRECT`]): an endless sum that is taken term by term falls faster.
+/// exp(-45 / [`DIRECT`]): a longer sum that is taken term by term falls faster.
 const LEAST_FALL: f64 = 0.956;
 /// 2^52: from here on x + 1 and x - 1 are not both doubles that differ from x.
 const WHOLE: f64 = 4_503_599_627_370_496.0;
@@ -65,7 +65,8 @@ pub fn outward<const N: usize>(
     if length < 0.0 {
         return sums;
     }
-    if length > DIRECT {
+    // Far from the mode the logarithms may be so large that their differences have no digit; the ratios, which fall, have all.
+    if length > DIRECT && shape.ratio(start, step) > LEAST_FALL {
         let first = shape.log_value(start);
         if shape.log_value(start + step * DIRECT) - first > -45.0 {
             return quadrature(shape, (start, step, length), first, weight);

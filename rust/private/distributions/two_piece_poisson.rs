@@ -197,7 +197,7 @@ impl TwoPiecePoisson {
         let joint = log_poisson(self.joint, self.rate, self.joint - self.rate);
         // pois(o; rate) over p(o | o), the part of the holder's mass at the joint taken out of both where it is large
         let (direct, difference) = match self.holder {
-            Holder::Below => (self.below.log_value(self.joint), self.rate * ((1.0 - alpha) / alpha)),
+            Holder::Below => (self.below.log_value(self.joint), (self.rate * ((1.0 - alpha) / alpha)).max(0.0)), // 0 inf
             Holder::Joint => return (noise + joint - self.log_parts[1], self.scaled_mean() - 1.0),
             Holder::Above => (self.above.log_value(self.joint), -self.rate * (1.0 - alpha)),
         };
@@ -274,7 +274,7 @@ impl Distribution for TwoPiecePoisson {
     }
 
     fn cumulants(&self) -> [f64; 4] {
-        if self.released <= 0.0 && self.alpha > 0.0 { [self.above.rate; 4] } else { self.by_summation().0 }
+        if self.released <= 0.0 && self.alpha > 0.0 { [self.mean(); 4] } else { self.by_summation().0 }
     }
 
     fn entropy(&self) -> f64 {
