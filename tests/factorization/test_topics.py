@@ -154,6 +154,15 @@ def test_the_bound_never_falls_and_stays_below_the_evidence(share):
         assert evidence - 1.5 < ascent.elbo()[-1] < evidence
 
 
+@pytest.mark.parametrize("concentration", [1e-3, 1e-4, 1e-300])
+def test_an_ascent_has_topics_whose_sums_of_shapes_are_next_to_nothing(concentration):
+    for counts in (np.zeros((3, 5), dtype=int), np.eye(3, 5, dtype=int), np.ones((3, 1), dtype=int)):
+        fitted = clone(ASCENT).set_params(topic_concentration=concentration, n_components=4).fit(counts)
+        assert drops(fitted.elbo_) < 1e-9
+        np.testing.assert_allclose(fitted.components_.sum(axis=1), 1.0, rtol=1e-12)
+        np.testing.assert_allclose(fitted.rates_.sum(), counts.sum(), atol=1.5)
+
+
 def test_the_printed_scheme_has_no_dirichlet_laws():
     model = matrix(3, 4, 2, [(1.0, 1.0), (0.3, None)])
     with pytest.raises(ValueError, match="`method` must be another one where components have Dirichlet laws"):

@@ -165,7 +165,7 @@ impl CoordinateAscent {
         }
         let Expectations { means, digammas, mut geometric } = self.factors[factor].expectations(level());
         if dirichlet {
-            dirichlet::correct(&self.factors[factor], &mut geometric);
+            dirichlet::correct(&self.factors[factor], &digammas, &mut geometric);
         }
         (self.means[factor], self.digammas[factor], self.geometric[factor]) = (means, digammas, geometric);
     }

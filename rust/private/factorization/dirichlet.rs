@@ -19,12 +19,18 @@ pub fn set_rates(laws: &mut Gammas) {
     laws.rate.padded_mut().chunks_exact_mut(sums.len().max(1)).for_each(|row| row.copy_from_slice(&sums));
 }
 
-/// Turns exp E ln of gamma laws of these rates into that of Dirichlet laws.
-pub fn correct(laws: &Gammas, geometric: &mut FactorMatrix) {
+/// Turns exp E ln of gamma laws of these rates into that of Dirichlet laws, given the digammas of the shapes.
+pub fn correct(laws: &Gammas, digammas: &FactorMatrix, geometric: &mut FactorMatrix) {
     let sums = laws.shape.sums();
-    let ratios: Vec<_> = sums.iter().map(|&sum| if sum > 0.0 { sum / exp(digamma(sum)) } else { 0.0 }).collect();
-    for row in geometric.padded_mut().chunks_exact_mut(ratios.len().max(1)) {
-        row.iter_mut().zip(&ratios).for_each(|(x, ratio)| *x *= ratio);
+    let ratio = |&sum: &f64| if sum > 0.0 { (sum / exp(digamma(sum)), digamma(sum)) } else { (0.0, 0.0) };
+    let ratios: Vec<_> = sums.iter().map(ratio).collect();
+    let width = ratios.len().max(1);
+    let rows = geometric.padded_mut().chunks_exact_mut(width).zip(digammas.padded().chunks_exact(width));
+    for (row, own) in rows {
+        for ((x, &psi), &(ratio, of_sum)) in row.iter_mut().zip(own).zip(&ratios) {
+            // Of a sum below 1/745 the ratio is none.
+            *x = if ratio.is_finite() { *x * ratio } else { exp(psi - of_sum) };
+        }
     }
 }
 
@@ -62,7 +68,7 @@ mod tests {
         set_rates(&mut laws);
         assert_eq!(laws.means().unpadded(), [0.4, 0.6]);
         let mut found = laws.expectations(crate::numeric::dispatch::level());
-        correct(&laws, &mut found.geometric);
+        correct(&laws, &found.digammas, &mut found.geometric);
         assert!((found.geometric.row(0)[0].ln() + 13.0 / 12.0).abs() < 1e-14);
         let prior = Prior { shape: vec![1.0], rate: vec![] };
         let entries: f64 = [(2.0, 0), (3.0, 1)]
