@@ -147,6 +147,14 @@ def test_two_piece_poisson_of_hardly_any_noise_is_at_the_release(released, alpha
         np.testing.assert_allclose(law.variance(), down + up, rtol=1e-11)
 
 
+@pytest.mark.parametrize("alpha", [1e-60, 1e-200, 1.5455190416268692e-272])
+def test_two_piece_poisson_means_at_tiny_ratios(alpha):
+    """All but about alpha of the mass is at the release: the mean relative 2e-13."""
+    for released in (2, 85, 400):
+        for rate in (3e-4, 1.0, 5e3):
+            assert abs(TwoPiecePoisson(released, rate, alpha).mean() / released - 1) < 2e-13
+
+
 def test_two_piece_poisson_next_to_a_point():
     assert TwoPiecePoisson(-7, 1e-300, 0.9).variance() == pytest.approx(9e-301, rel=1e-13, abs=0)
     assert TwoPiecePoisson(0, 0.5, 1e-300).variance() == pytest.approx(5e-301, rel=1e-13, abs=0)

@@ -555,8 +555,8 @@ class Distribution:
         """Mean.
 
         {shaped}
-            Relative error at most 1e-14 for a positive law, 1e-13 where it is below 1e-20; that of
-            ``rate_plus - rate_minus`` for a Skellam law.
+            Relative error at most 1e-14 for a positive law, 1e-13 where it is below 1e-20, 2e-13 at a ratio of noise
+            below 1e-50; that of ``rate_plus - rate_minus`` for a Skellam law.
 
         Examples
         --------

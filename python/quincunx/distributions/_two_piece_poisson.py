@@ -37,7 +37,8 @@ class TwoPiecePoisson(Distribution):
 
     Notes
     -----
-    The mean and the marginal likelihood are in closed form; the other moments sum at most some thousand terms.
+    The mean and the marginal likelihood are in closed form; the other moments sum at most some thousand terms. Of a
+    law next to ``2**53`` they and the entropy lack what is beyond, where not every whole number is a double.
 
     References
     ----------
