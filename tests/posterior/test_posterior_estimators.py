@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pandas
 import pytest
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -90,6 +91,16 @@ def test_naive_bayes_learns_and_says_what_it_spent():
         assert np.allclose(model.predict_proba(X).sum(axis=1), 1)
     fresh = PrivateBernoulliNB(1.0, classes=2).fit(X, y)
     assert fresh.guarantee_.numerics == "exact"
+
+
+def test_auto_of_naive_bayes_may_draw_where_noise_would_be_wide():
+    y = np.arange(300) % 3
+    for nonneg in (None, "project"):
+        model = PrivateCategoricalNB(0.01, categories=3, classes=3, nonneg=nonneg, insecure_seed=1).fit(y[:, None], y)
+        assert model.network_.mechanism == "posterior_sample"
+    assert clone(model).set_params(epsilon=1.0).fit(y[:, None], y).network_.mechanism == "laplace"
+    with pytest.raises(ValueError, match="`nonneg` is for mechanisms that add noise"):
+        model.set_params(mechanism="posterior_sample").fit(y[:, None], y)
 
 
 NAIVE = [PrivateBernoulliNB, partial(PrivateCategoricalNB, categories=2)]

@@ -43,7 +43,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
 
     epsilon: float = field(default=1.0, kw_only=False)
     mechanism: str = "auto"
-    nonneg: Nonneg = "clip"
+    nonneg: Nonneg | None = None
     smooth: float = 1.0
     classes: CategoriesLike | None = None
     insecure_seed: int | None = None
@@ -99,12 +99,11 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         mechanism = _check.one_of(self.mechanism, "mechanism", MECHANISMS)
         if mechanism.startswith("fourier") and not net.is_binary:
             mechanism = "laplace"
-        noisy = mechanism not in ("posterior_sample", "map")
         fitted = net.fit_private(
             data,
             self.epsilon,
             mechanism,
-            nonneg=self.nonneg if noisy else None,
+            nonneg=self.nonneg,
             smooth=self.smooth,
             insecure_seed=self.insecure_seed,
         )
@@ -180,8 +179,8 @@ class PrivateBernoulliNB(_PrivateNaiveBayes):
     mechanism : str
         As for `DiscreteBayesNet.fit_private`; where it is a Fourier mechanism and there are more than two classes,
         "laplace".
-    nonneg : str
-        How negative counts are dealt with.
+    nonneg : str, optional
+        How negative counts are dealt with, after the noise; by default "clip".
     smooth : float
         Cells get this times their noise's deviation before probabilities are formed.
     binarize : float

@@ -62,7 +62,7 @@ def fit(
     if chosen in NOISY:
         rule = _nonneg("clip" if nonneg is None else nonneg)
         return _noisy(net, data, level, chosen, about, rule, strength, insecure_seed)
-    if nonneg is not None:
+    if nonneg is not None and mechanism != "auto":
         raise ValueError(f"`nonneg` is for mechanisms that add noise, got it with {chosen!r}")
     return _sampled(net, data, level, chosen, about, trim, insecure_seed)
 

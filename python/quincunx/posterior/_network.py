@@ -97,7 +97,7 @@ class DiscreteBayesNet(Structure):
         relation : ReplaceOne or AddRemove
             Who is protected. With `AddRemove` the number of records is private, too.
         nonneg : {"clip", "min_shift", "project"} or ("fixed_shift", t), optional
-            How negative cells are dealt with, after the noise; by default "clip".
+            How negative cells are dealt with, after the noise; by default "clip". Where "auto" draws there are none.
         smooth : float
             Each measured table's cells get ``smooth`` times its predicted cell deviation before probabilities are
             formed.
