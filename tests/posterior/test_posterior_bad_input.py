@@ -53,6 +53,32 @@ def test_a_trimming_outside_its_interval_is_refused(trim):
         NET.fit_private([[0, 1]], 1.0, "map", trim=trim)
 
 
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-15, 1e-9, 1e-7, 1e4, 1e300])
+def test_calibration_and_draws_of_networks_answer_extreme_levels_or_refuse_them(epsilon):
+    heavy = DirichletCategorical([1e6] * 3, trim=0.1)
+    calls = [
+        *(lambda n=n: BetaBernoulli(1, 1).calibrate(epsilon, n=n) for n in (None, 9)),
+        *(lambda n=n: BetaBernoulli(1, 1, trim=0.1).calibrate(epsilon, n=n) for n in (None, 9)),
+        *(lambda n=n: ExponentialGamma(1, 1, bounds=(1, 2), data_bound=1).calibrate(epsilon, n=n) for n in (None, 9)),
+        *(lambda way=way: heavy.calibrate(epsilon, knob=way) for way in ("trim", "temper")),
+    ]
+    for call in calls:
+        try:
+            found = call().posterior([1] * 9).sample().guarantee.epsilon
+        except ValueError as reason:
+            found = str(reason)
+        assert found <= epsilon if isinstance(found, float) else found.startswith("`epsilon` must be large enough")
+        assert isinstance(found, float) or epsilon < 1e-5
+    for mechanism in ("posterior_sample", "map"):
+        if epsilon > 1e-12:
+            assert NET.fit_private([[0, 1]], epsilon, mechanism).guarantee.epsilon <= epsilon
+        else:
+            with pytest.raises(ValueError, match="`epsilon` must be large enough"):
+                NET.fit_private([[0, 1]], epsilon, mechanism)
+    with pytest.raises(ValueError, match="`trim` must be in"):
+        BetaBernoulli(1, 1, trim=1e-200)
+
+
 def test_parameters_of_models_are_checked_by_name():
     for value in BAD:
         for name in ("a", "b", "temper"):

@@ -24,6 +24,8 @@ from quincunx.privacy._release import marked, seed_words
 ONE = ReplaceOne()
 #: Records that a guarantee which does not name n allows for where roundings grow with them.
 MOST_RECORDS = 2**20
+#: Of two categories: the logits of a grid are within 350.
+LEAST_TRIM = 1e-150
 
 
 def relation_of(relation: object) -> Relation:
@@ -97,7 +99,7 @@ def vectors(data: npt.ArrayLike, width: int | None, radius: float, name: str = "
 
 def trim_for(share: float, categories: int = 2) -> float:
     """Return the w whose range ``2 ln((1 - (K - 1) w) / w)`` is `share`, rounded so that it is not more."""
-    return min(1 / (categories - 1 + math.exp(min(share / 2, 700.0))) * (1 + 2.0**-50), (1 - 2.0**-40) / categories)
+    return min(1 / (categories - 1 + math.exp(min(share / 2, 345.0))) * (1 + 2.0**-50), (1 - 2.0**-40) / categories)
 
 
 def log_odds(trim: float, categories: int = 2) -> float:
@@ -107,9 +109,9 @@ def log_odds(trim: float, categories: int = 2) -> float:
 
 def checked_trim(trim: object, categories: int = 2) -> float:
     """Return a trimming point in (0, 1/K)."""
-    value = _check.real(trim, "trim")
-    if not 0 < value < 1 / categories:
-        raise ValueError(f"`trim` must be in (0, 1/{categories}), got {value}")
+    value, least = _check.real(trim, "trim"), LEAST_TRIM if categories == 2 else 0.0
+    if not least < value < 1 / categories:
+        raise ValueError(f"`trim` must be in ({least:g}, 1/{categories}), got {value}")
     return value
 
 

@@ -148,17 +148,20 @@ class BetaBernoulli(OneParameterModel):
             self._trimmed()
             return self._tempered(level, count)
         trim = _account.trim_for(level / self.temper)
-        model = replace(self, trim=trim)
+        most = _account.trim_for(0.0)
+        if replace(self, trim=most).guarantee(count).epsilon > level:
+            raise ValueError(f"`epsilon` must be large enough for this model, got {level}")
         if count is None:
-            return model if model.guarantee().epsilon <= level else replace(self, trim=trim * (1 + 1e-12))
+            model = replace(self, trim=trim)
+            return model if model.guarantee().epsilon <= level else replace(self, trim=min(trim * (1 + 1e-12), most))
         # Epsilon falls as w grows; w for every n is fine for this n.
         low, high = 1e-300, trim
         for _ in range(60):
             middle = math.sqrt(low * high)
-            fine = middle > 1e-290 and replace(self, trim=middle)._epsilon(count) + 1e-11 <= level
+            fine = middle > _account.LEAST_TRIM and replace(self, trim=middle)._epsilon(count) + 1e-11 <= level
             low, high = (low, middle) if fine else (middle, high)
         while replace(self, trim=high).guarantee(count).epsilon > level:
-            high *= 1 + 1e-9
+            high = min(high * (1 + 1e-9), most)
         return replace(self, trim=high)
 
     def lipschitz_constants(self, n: int = 1) -> LipschitzConstants:

@@ -414,7 +414,7 @@ def beta_hockey_stick(epsilon: float, a: float, b: float, n: int, *, temper: flo
     Returns
     -------
     float
-        Relative error about 1e-11, from SciPy's incomplete beta functions; not rounded outwards.
+        Off by some 1e-11 of it and some 1e-15, from SciPy's incomplete beta functions; not rounded outwards.
 
     {domain}
 

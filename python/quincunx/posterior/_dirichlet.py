@@ -238,8 +238,9 @@ class DirichletCategorical:
         if changed == "temper":
             spent = self.guarantee().epsilon
             model = replace(self, temper=self.temper * min(1.0, level / spent * (1 - 1e-9)))
+            times = 1
             while model.guarantee().epsilon > level and model.temper > 1e-12:
-                model = replace(self, temper=model.temper * (1 - 1e-6))
+                model, times = replace(self, temper=model.temper * (1 - 1e-6) ** times), 2 * times
         else:
             categories = 2 if self.prior == "beta_tree" else len(self.alphas)
             share = level * (1 - 1e-9) / (self.temper * depth)

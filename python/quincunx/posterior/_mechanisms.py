@@ -24,6 +24,8 @@ MECHANISMS = ("auto", *NOISY, "posterior_sample", "map")
 NONNEG = ("clip", "min_shift", "project", "fixed_shift")
 #: What is released lies between these ends, so that sums of two stay within 64 bits.
 LARGEST = 2**61
+#: A power of the likelihood whose draws are its maximum, and with which sums of 2**32 records are statistics.
+SHARPEST = 2.0**30
 Exact = npt.NDArray[np.object_]  # of Fractions, or of Python ints over one denominator
 
 
@@ -320,7 +322,7 @@ def _sampled(
         spent = math.fsum(_spent(net, node, model, known, relation) for node, model in models.items()) * (1 + 2.0**-50)
         if spent <= epsilon:
             break
-        level -= (1 + 1e-6) * (spent - epsilon) + 1e-12 * epsilon
+        level = max(level - (1 + 1e-6) * (spent - epsilon) - 1e-12 * epsilon, 1e-300)
     else:
         raise ValueError(f"`epsilon` must be large enough for this network and mechanism, got {epsilon}")
     guarantee = marked(_account.ranged(spent, relation), insecure_seed)
@@ -355,7 +357,7 @@ def _models(
     # exp(tau log-likelihood), tau = epsilon / range: the exponential mechanism with the log-likelihood as its score.
     whole = math.fsum(sides * _account.log_odds(_trim(model), len(model.alphas)) for model in models.values())
     return {
-        node: DirichletCategorical(model.alphas, trim=model.trim, temper=level / whole)
+        node: DirichletCategorical(model.alphas, trim=model.trim, temper=min(level / whole, SHARPEST))
         for node, model in models.items()
     }
 

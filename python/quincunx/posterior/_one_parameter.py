@@ -173,16 +173,20 @@ class OneParameterModel:
 
         def short(value: float) -> float:
             model = replace(self, temper=value)  # type: ignore[type-var]
-            return float(model._range(ONE) if n is None else model._epsilon(n) + 1e-11)
+            whole = float(model._range(ONE))
+            return whole if n is None else min(whole, model._epsilon(n) + 1e-11)
 
         if short(value) > epsilon:
             high = value
             for _ in range(60):
-                middle = math.sqrt(low * high)
+                middle = max(math.sqrt(low * high), low)
                 low, high = (middle, high) if short(middle) <= epsilon else (low, middle)
             value = low
+        times = 1
         while (model := replace(self, temper=value)).guarantee(n).epsilon > epsilon:  # type: ignore[type-var]
-            value *= 1 - 1e-9
+            value, times = value * (1 - 1e-9) ** times, 2 * times
+            if value < self.temper * 2.0**-1000:
+                raise ValueError(f"`epsilon` must be large enough for this model, got {epsilon}")
         return model
 
 
