@@ -1,6 +1,7 @@
 """Mechanisms for bits and categories: exact guarantees, laws, privacy, estimates, bad input."""
 
 import itertools
+import json
 import math
 
 import mpmath
@@ -12,6 +13,7 @@ from quincunx.privacy import (
     GeneralizedRandomizedResponse,
     HadamardResponse,
     LocalHashing,
+    PrivacyGuarantee,
     RandomizedResponse,
     ReplaceOne,
     SubsetSelection,
@@ -209,3 +211,14 @@ def test_what_is_masked_in_a_release_is_not_taken_for_zeros(mechanism):
     ):
         with pytest.raises(ValueError, match="masked"):
             call(hidden)
+
+
+@pytest.mark.parametrize("epsilon", [1e-14, 1e-9, 3e-8, 1e-3])
+@pytest.mark.parametrize("variant", ["optimal", "symmetric", "threshold"])
+def test_unary_encoding_of_tiny_levels_keeps_them_and_comes_back_from_words(epsilon, variant):
+    for threshold in (None, 0.5, 0.8) if variant == "threshold" else (None,):
+        found = UnaryEncoding(epsilon, 3, variant, threshold=threshold).guarantee
+        assert 0.99 * epsilon < found.epsilon <= epsilon
+        assert PrivacyGuarantee.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+    with pytest.raises(ValueError, match=r"`epsilon` must be .*large enough"):
+        UnaryEncoding(1e-20, 3, variant)

@@ -127,7 +127,8 @@ def part_from_json(words: Facts, relation: Relation) -> Part:
     part = replace(Part.of(privacy_map, relation, delta, epsilon), times=_count(words["times"], 1))
     if part.delta != delta:
         raise ValueError("its delta is not that of its curve")
-    pure = part.curve.pure is not None and epsilon >= part.curve.pure
-    if not pure and Fraction(_delta(part.curve, float(epsilon) * (1 + 1e-9))) > delta * (1 + Fraction(1, 10**6)):
+    most = epsilon * (1 + Fraction(1, 10**9))
+    pure = part.curve.pure is not None and most >= part.curve.pure
+    if not pure and Fraction(_delta(part.curve, float(most))) > delta * (1 + Fraction(1, 10**6)):
         raise ValueError("its epsilon and delta do not follow from its curve")
     return part

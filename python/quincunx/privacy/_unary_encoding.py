@@ -27,6 +27,7 @@ from quincunx.privacy._categorical import (
     nonempty,
     on_simplex,
 )
+from quincunx.privacy._curves import ULP
 from quincunx.privacy._law import CategoricalNoise, Noise, law_doc, log_not
 from quincunx.privacy._relations import Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
@@ -265,7 +266,7 @@ def _threshold(epsilon: float, given: float | None) -> float:
 
     def spread(threshold: float) -> float:
         p, q = _probabilities(epsilon, threshold)
-        return q * (1 - q) / (p - q) ** 2
+        return q * (1 - q) / max(p - q, 2.0**-60) ** 2
 
     if given is None:
         from scipy import optimize
@@ -277,8 +278,15 @@ def _threshold(epsilon: float, given: float | None) -> float:
 
 
 def _above(epsilon: float, threshold: float) -> tuple[int, int]:
-    """Return these probabilities in units of 2**-64."""
-    one, zero = (int(Fraction(chance) * WORD) for chance in _probabilities(epsilon, threshold))
-    if not zero + 1 < one:
+    """Return these probabilities in units of 2**-64, that of one rounded down and that of zero up."""
+    half = min(epsilon, 64.0) / 2
+
+    def beyond(x: float) -> int:
+        """Return at least exp(-x) / 2: by its own digits, or by those of what it lacks to 1/2."""
+        share, lack = Fraction(math.exp(-x)), Fraction(-math.expm1(-x))
+        return math.ceil(min(share * (1 + ULP), 1 - lack * (1 - ULP)) * WORD / 2)
+
+    one, zero = WORD - beyond(half * (1 - threshold)), beyond(half * threshold)
+    if not zero < one:
         raise ValueError(f"`epsilon` must be large enough to be seen in probabilities of 64 bits, got {epsilon}")
-    return one, zero + 1
+    return one, zero
