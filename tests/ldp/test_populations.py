@@ -307,6 +307,8 @@ def test_labels_of_groups_and_of_categories_are_both_shown():
     [
         (lambda: ldp.BernoulliModel().fit({}), "a group at the least"),
         (lambda: ldp.BernoulliModel().fit({1.5: [0, 1]}), "strings or whole numbers"),
+        (lambda: ldp.BernoulliModel().fit({1: [0, 1], "1": [1]}), "differ as words, got .1, '1'."),
+        (lambda: ldp.BernoulliModel(priors={"probability": "flat"}).fit([0, 1]), "must be one of quincunx.ldp.priors"),
         (lambda: ldp.BernoulliModel().fit({"a": {"b": [0, 1]}}), "groups within groups"),
         (lambda: ldp.TractableModel().fit({"a": [0.5]}), "one population"),
         (lambda: ldp.LinearRegression().fit({"a": X}, {"a": X}), "one population"),
@@ -322,6 +324,16 @@ def test_labels_of_groups_and_of_categories_are_both_shown():
 def test_what_groups_cannot_be_is_refused(call, says):
     with pytest.raises((ValueError, TypeError), match=says):
         call()
+
+
+def test_labels_of_groups_may_be_those_that_numpy_finds():
+    year = np.array([2019, 2020, 2020])
+    one, other = ({label(year): [0, 1] for year in np.unique(year)} for label in (np.int64, int))
+    given = {"logit_probability_mean": 0.1, "logit_probability_sd": 1.0, "probability": [0.4, 0.7]}
+    assert ldp.BernoulliModel(BITS).log_likelihood(one, **given) == ldp.BernoulliModel(BITS).log_likelihood(
+        other, **given
+    )
+    assert ldp.BernoulliModel(BITS).summarize(one) == ldp.BernoulliModel(BITS).summarize(other)
 
 
 def test_a_summary_of_groups_and_one_without_are_not_one_population():

@@ -204,7 +204,7 @@ class PrivateModel(PosteriorEstimator):
         """Yield the label of each group of a dictionary, what it released, and what was given of it."""
         for label, part in self._by_label(released).items():
             own = {name: self._by_label(value, released)[label] for name, value in data.items() if value is not None}
-            yield label, part, data | own
+            yield str(label) if isinstance(label, str) else int(label), part, data | own
 
     def _by_label(self, given: Any, like: Mapping[Any, Any] | None = None) -> Mapping[Any, Any]:
         """Return what is given of groups by their labels."""
@@ -215,7 +215,7 @@ class PrivateModel(PosteriorEstimator):
         if not isinstance(given, Mapping) or (like is not None and set(given) != set(like)):
             raise ValueError(f"what is given of groups must be a dictionary with their labels, got {given!r:.40}")
         for label in given:
-            if not isinstance(label, (str, int)) or isinstance(label, bool):
+            if not isinstance(label, (str, int, np.integer)) or isinstance(label, bool):
                 raise TypeError(f"`released` must have strings or whole numbers as labels of groups, got {label!r}")
         if not given:
             raise ValueError("`released` must have a group at the least")
@@ -293,7 +293,10 @@ class PrivateModel(PosteriorEstimator):
         for known in given:
             if known not in self._prior_names:
                 raise ValueError(f"`priors` must be named {list(self._prior_names)}, got {known!r}")
-        return given.get(name, default)
+        found = given.get(name, default)
+        if not isinstance(found, Prior):
+            raise TypeError(f"`priors[{name!r}]` must be one of quincunx.ldp.priors, got {found!r:.60}")
+        return found
 
     def _scalar(self, name: str, support: str, default: Prior) -> Block:
         prior = self._prior(name, default)

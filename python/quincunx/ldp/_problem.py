@@ -47,7 +47,10 @@ def populations(groups: Sequence[Group]) -> list[str | int]:
     known: list[str | int] = [label for label in found if isinstance(label, (str, int))]
     if known and len(known) != len(found):
         raise ValueError("`released` must be of groups throughout, got some users without a group")
-    return sorted(known, key=lambda label: (isinstance(label, str), label))
+    ordered = sorted(known, key=lambda label: (isinstance(label, str), label))
+    if len(set(map(str, ordered))) < len(ordered):
+        raise ValueError(f"`released` must have labels of groups that differ as words, got {ordered}")
+    return ordered
 
 
 def placed(group: Group, blocks: Sequence[Block], labels: Sequence[str | int]) -> LdpLikelihood:
