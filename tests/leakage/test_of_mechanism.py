@@ -191,6 +191,7 @@ def test_a_data_frame_gives_its_names_and_gets_them_back():
     assert (channel.to_pandas().to_numpy() == frame.to_numpy()).all()
     assert channel.to_pandas().columns.tolist() == ["tea", "milk"]
     assert Channel(channel.to_pandas()) == channel
+    assert Channel(Channel(np.eye(2)).to_pandas()) == Channel(np.eye(2)) == Channel(np.eye(2), inputs=range(2))
     assert Channel(frame, outputs=[1, 2]).outputs == (1, 2)
     text = frame.astype(str)
     exact = Channel(text, exact=True)

@@ -501,7 +501,7 @@ class Channel(Measures, Levels):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Channel):
             return NotImplemented
-        names = self._inputs == other._inputs and self._outputs == other._outputs
+        names = [*self.inputs] == [*other.inputs] and [*self.outputs] == [*other.outputs]
         return names and self._entries == other._entries
 
     def __hash__(self) -> int:
