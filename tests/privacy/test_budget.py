@@ -60,6 +60,16 @@ def test_sums_of_epsilon_and_delta_lose_nothing_by_default():
             budget.spend(more)
 
 
+@pytest.mark.parametrize("kind", ["sum", "zcdp", "gaussian"])
+def test_shares_of_levels_beyond_700_are_spent_whole(kind):
+    budget = Budget(1e4, 0.999999, filter=kind)
+    for share in budget.split([1, 2, 3]):
+        budget.spend(PrivacyGuarantee(share.epsilon))
+    if kind == "gaussian":
+        with pytest.raises(ValueError, match="`epsilon` must be"):
+            Budget(1e300, 0.5, filter=kind)
+
+
 def test_gaussian_noises_compose_exactly_under_their_filter():
     noise = GaussianMechanism(0.5, 1e-6, sensitivity=1)
     budget = Budget(1.0, 1e-6, filter="gaussian")

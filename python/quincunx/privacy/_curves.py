@@ -135,7 +135,7 @@ def tanh_level(epsilon: Fraction) -> Fraction:
     number = upwards(epsilon)
     if number == math.inf:
         return epsilon
-    return min(Fraction(number * math.tanh(number / 2)) * (1 + ULP) + Fraction(5e-324), epsilon**2 / 2)
+    return min(Fraction(number * math.tanh(number / 2)) * (1 + ULP) + Fraction(5e-324), epsilon**2 / 2, epsilon)
 
 
 def sized(name: str, size: Fraction) -> list[Pair] | None:

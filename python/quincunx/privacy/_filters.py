@@ -178,6 +178,8 @@ class Filter:
                 f"`failure` must be at least 0 and below `delta` for filter={self.kind!r}, "
                 f"got {self.failure} with delta = {self.delta}"
             )
+        if self.kind == "gaussian":
+            self.most_cost()  # which refuses levels that no such noise has
 
     @cached_property
     def _limits(self) -> dict[str, Fraction]:
