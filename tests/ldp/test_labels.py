@@ -1,5 +1,7 @@
 """Labels of categories go in, and come back in releases, coordinates, summaries and files."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas
 import pytest
@@ -143,7 +145,10 @@ def test_models_of_bits_take_labels():
 def test_calibration_simulates_what_a_mechanism_with_labels_tells():
     mechanism = GeneralizedRandomizedResponse(2.0, ["tea", "coffee"])
     model = ldp.HistogramModel(mechanism, n_chains=1, n_warmup=50, n_draws=50)
-    assert ldp.calibration(model, n_repeats=10, n=30, rng=1).distances
+    found = ldp.calibration(model, n_repeats=10, n=30, rng=1)
+    assert found.distances
+    assert found in {found}
+    assert found != replace(found)  # of arrays, which no truth value compares
 
 
 @pytest.mark.parametrize(

@@ -118,3 +118,17 @@ def test_sums_over_users_and_other_shapes_are_refused():
         model.to_datatree(log_likelihood=np.zeros((2, 19, 30)))
     with pytest.raises(ValueError, match="fit"):
         ldp.GaussianModel(**FEW).log_likelihoods(X[:, 0])
+
+
+@pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
+@pytest.mark.parametrize("labels", [["no", "yes"], [1, 2], [-1, 1]])
+def test_users_of_one_label_have_the_likelihoods_that_they_have_among_others(labels):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(20, 2)), np.array(labels)[np.arange(20) % 2]
+    model = ldp.LogisticRegression(n_chains=1, n_warmup=20, n_draws=20, random_state=0).fit(x, y)
+    alone = [model.log_likelihoods(x[y == label], y[y == label]) for label in labels]
+    assert np.array_equal(
+        np.concatenate(alone, axis=2), model.log_likelihoods(x, y)[:, :, np.argsort(y, kind="stable")]
+    )
+    with pytest.raises(ValueError, match="labels"):
+        model.log_likelihoods(x[:1], ["other"])

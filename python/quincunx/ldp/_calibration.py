@@ -18,7 +18,7 @@ from quincunx._rng import RandomSource, generator
 FALSE_ALARM = 1e-6
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Calibration:
     """Places of the truth in its posteriors, uniform on the unit interval where all is right.
 

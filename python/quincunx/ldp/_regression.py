@@ -288,7 +288,8 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         if not isinstance(x, (Release, list)):
             validation()._check_feature_names(self, x, reset=False)
         for records in self._pairs(x, y, mechanism):
-            (rows, answers, noise, for_y), _, classes = self._records(*records, mechanism)
+            known = self.__dict__.get("classes_")
+            (rows, answers, noise, for_y), _, classes = self._records(*records, mechanism, known)
             features = rows.shape[1] - bool(self.fit_intercept)
             if features != self._fitted().problem.variables[0].shape[0] - bool(self.fit_intercept):
                 raise ValueError(f"`x` must have as many features as in the fit, got {features}")
@@ -352,9 +353,9 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         return records
 
     def _records(
-        self, x: npt.ArrayLike, y: npt.ArrayLike, mechanism: object
+        self, x: npt.ArrayLike, y: npt.ArrayLike, mechanism: object, known: Array | None = None
     ) -> tuple[tuple[Floats, Floats, tuple[float, ...], Noise | None], float | None, Array | None]:
-        """Return records, answers and their noise, the clients' bound on x, and the labels."""
+        """Return records, answers and their noise, the clients' bound on x, and the labels, which may be known."""
         given = self._pair(mechanism, "mechanism")
         own = self._pair(self.mechanism, "mechanism")
         name = type(self).__name__
@@ -372,14 +373,16 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
             except OverflowError as error:
                 raise ValueError(f"`x` must be within the range of a double: {error}") from None
             rows = _check.reals(rows, "x")
-        answers, classes = self._answers(y, for_y, rows)
+        answers, classes = self._answers(y, for_y, rows, known)
         if self.fit_intercept:
             rows = np.column_stack([rows, np.ones(len(rows))])
         noise = (sigmas(for_x, rows.shape[1] - bool(self.fit_intercept)) ** 2).tolist()
         inputs = np.ascontiguousarray(rows), answers, (*noise, 0.0) if self.fit_intercept else tuple(noise), for_y
         return inputs, for_x.radius if isinstance(for_x, GaussianNoise) else None, classes
 
-    def _answers(self, y: npt.ArrayLike, for_y: Noise | None, rows: Floats) -> tuple[Floats, Array | None]:
+    def _answers(
+        self, y: npt.ArrayLike, for_y: Noise | None, rows: Floats, known: Array | None = None
+    ) -> tuple[Floats, Array | None]:
         """Return the answers as numbers, and what the labels 0 and 1 stand for."""
         if not isinstance(y, Release):
             y = column = _column(y)
@@ -695,7 +698,9 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _answers(self, y: npt.ArrayLike, for_y: Noise | None, rows: Floats) -> tuple[Floats, Array | None]:
+    def _answers(
+        self, y: npt.ArrayLike, for_y: Noise | None, rows: Floats, known: Array | None = None
+    ) -> tuple[Floats, Array | None]:
         declared = for_y.declared if isinstance(for_y, RandomizedResponseNoise) else Categories(2)
         classes = declared.decode(np.arange(2))
         if not isinstance(y, Release):
@@ -705,7 +710,9 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
             if for_y is None and len(column):
                 require("sklearn.utils.multiclass", "sklearn").check_classification_targets(column)
                 found = np.unique(column)
-                if not np.isin(found, classes).all():
+                if known is not None and np.isin(found, known).all():
+                    classes, y = known, np.searchsorted(known, column)
+                elif not np.isin(found, classes).all():
                     if len(found) != 2:
                         raise ValueError(
                             "Only binary classification is supported. `y` must have the labels 0 and 1, or two others, "
