@@ -274,6 +274,10 @@ def test_what_does_not_fit_a_fit_is_refused():
     for data in (np.zeros(3), np.zeros((3, 3)), [["x", "y"]], None):
         with pytest.raises((ValueError, TypeError), match="data"):
             NET.fit_private(data, 1.0)
+    fitted = NET.fit_private([[0, 1]], 1.0)
+    for data in (posterior.PackedRecords([[0, 1]]), NET.summarize([[0, 1]])):
+        with pytest.raises(TypeError, match="`data` must be records one by one, got"):
+            fitted.log_likelihood(data)
     with pytest.raises(ValueError, match="mechanism"):
         NET.fit_private([[0, 1]], 1.0, "gauss")
     with pytest.raises(ValueError, match="nonneg"):

@@ -123,6 +123,8 @@ class Structure:
         """Return the codes of records; a value that is none of the declared categories is refused with its place."""
         if isinstance(data, Codes):
             return data
+        if isinstance(data, (PackedRecords, Summary)):
+            raise TypeError(f"`data` must be records one by one, got {type(data).__name__}")
         if hasattr(data, "columns") and hasattr(data, "to_numpy"):
             found = Counter(data.columns)
             if missing := [node for node in self.nodes if node not in found]:
