@@ -9,12 +9,12 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.interrupts import uncollected
-from tests.statistics import FALSE_ALARM
+from tests.statistics import FALSE_ALARM, assert_continuous_fit
 
 from quincunx import ldp, privacy
 from quincunx.errors import ConvergenceWarning
@@ -187,6 +187,15 @@ def test_tractable_models_are_calibrated():
         model = ldp.TractableModel(mechanism, g=g, interval=interval, n_chains=1, n_draws=1)
         found = ldp.calibration(model, n_repeats=10, n=15, rng=2)
         assert found.passed, (interval, found.distances)
+
+
+@pytest.mark.parametrize("mean", [0.0, 3.0, 50.0])
+def test_curvatures_below_zero_are_simulated_from_the_prior_there(mean):
+    prior = {"t2": Normal(mean, 1)}
+    model = ldp.TractableModel(privacy.GaussianMechanism(1.0, 1e-5, radius=1.0), interval=(0, math.inf), priors=prior)
+    found = [model._simulate(np.random.default_rng(seed), 1)[0]["t2"] for seed in range(300)]
+    assert max(found) < 0
+    assert_continuous_fit(found, lambda t: np.exp(special.log_ndtr(t - mean) - special.log_ndtr(-mean)))
 
 
 def test_shares_by_chains_are_those_of_the_conjugate_posterior():

@@ -556,8 +556,11 @@ class TractableModel(ScalarModel):
         truth = self._generated(blocks, rng)
         (a, b), t1, t2 = _interval(self.interval), float(truth["t1"]), float(truth["t2"])
         if blocks[1].support == "negative":
-            while not t2 < 0:
-                t2 = generated(Normal(*blocks[1].numbers), rng)
+            if not t2 < 0:  # from the part of the prior below 0, however little it is
+                from scipy import special
+
+                mean, sd = blocks[1].numbers
+                t2 = mean + sd * float(special.ndtri_exp(special.log_ndtr(-mean / sd) + math.log1p(-rng.random())))
             truth["t2"] = t2
             centre, reach = -t1 / (2 * t2), 40 / math.sqrt(-2 * t2)
             a, b = max(a, centre - reach), min(b, centre + reach)
