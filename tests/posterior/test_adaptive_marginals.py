@@ -290,6 +290,7 @@ def test_budget_takes_a_release_and_refuses_the_one_too_many():
         ({"rare_threshold": 0}, ValueError, "`rare_threshold`"),
         ({"rare_threshold": math.inf}, ValueError, "`rare_threshold`"),
         ({"rare_threshold": "3"}, TypeError, "`rare_threshold`"),
+        ({"epsilon": 1e13}, ValueError, "`epsilon` must be at most 1e6, got 1e"),
         ({"max_cells": 4, "workload": []}, ValueError, "`max_cells` must be at least 5"),
     ],
 )

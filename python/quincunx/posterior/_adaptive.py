@@ -86,7 +86,7 @@ class AdaptiveMarginals(MarginalSelection):
     Parameters
     ----------
     epsilon : float
-        Privacy level of everything together, > 0.
+        Privacy level of everything together, > 0 and at most 1e6.
     delta : float
         In (0, 1). The noise is discrete Gaussian and the account zero-concentrated, of the largest level that is
         (epsilon, delta)-private; it is spent adaptively, as a privacy filter allows.
@@ -160,6 +160,8 @@ class AdaptiveMarginals(MarginalSelection):
         rare_threshold: float | None = None,
     ) -> None:
         level = _check.real(epsilon, "epsilon", positive=True)
+        if level > 1e6:  # exponents of choices double with the rounds, and fit 64 bits
+            raise ValueError(f"`epsilon` must be at most 1e6, got {level:g}")
         failure = _check.real(delta, "delta")
         if not 0 < failure < 1:
             raise ValueError(f"`delta` must be in (0, 1): the rounds are too many for a pure guarantee, got {failure}")
