@@ -126,7 +126,8 @@ impl Clusters {
         let elimination = match given {
             Some(order) => along(&neighbors, order),
             None => {
-                best(&neighbors, planner, |elimination| costs(elimination).into_iter().fold(f64::INFINITY, f64::min))?
+                let cost = |elimination: &_| costs(elimination).into_iter().fold(f64::INFINITY, f64::min);
+                best(&neighbors, is_proper, planner, cost)?
             }
         };
         let refused = |needed: f64| {
@@ -305,10 +306,11 @@ fn along(neighbors: &Lists, order: &[u32]) -> Option<EliminationOrder> {
     Some(EliminationOrder { order: order.to_vec(), scopes })
 }
 
-/// The best of the order by number, two greedy ones and, where these are dear, two that are searched for: one has small frontiers, one
-/// those whose vertices are joined.
+/// The best of the order by number, two greedy ones and, where these are dear, those that are searched for: with small frontiers and, of
+/// proper colorings, with such whose vertices are joined.
 fn best(
     neighbors: &Lists,
+    is_proper: bool,
     planner: &Planner<'_>,
     cost: impl Fn(&EliminationOrder) -> f64,
 ) -> Result<Option<EliminationOrder>> {
@@ -323,9 +325,10 @@ fn best(
         return Ok(found.map(|(_, found)| found));
     }
     let mut all: Vec<_> = found.into_iter().map(|(_, found)| found).collect();
-    for states in [StateKind::Subsets, StateKind::Independent] {
+    let kinds = [StateKind::Subsets, StateKind::Independent];
+    for states in &kinds[..1 + usize::from(is_proper)] {
         // The frontiers of an order are the scopes of its reverse.
-        let reverse: Vec<u32> = searched_order(neighbors, states, planner)?.into_iter().rev().collect();
+        let reverse: Vec<u32> = searched_order(neighbors, *states, planner)?.into_iter().rev().collect();
         all.extend(along(neighbors, &reverse));
     }
     Ok(cheaper(all).map(|(_, found)| found))
