@@ -492,7 +492,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             )
         checked = self._checked_names(values, axes, reset=reset)
         held_out = as_mask(held_out, checked.shape)
-        told = self if reset else type(self)(**self._settings)  # parameters may have been changed since the fit
+        told = self if reset else self._as_fitted()
         own = told._own_held_out(checked.shape, new_rows=not reset and self._takes_new_rows)
         if own is not None:
             held_out = own if held_out is None else held_out | own

@@ -31,6 +31,10 @@ class Results(PosteriorEstimator):
     #: Worked out when it is first asked for.
     _misfit: Misfit | None = None
 
+    def _as_fitted(self) -> Self:
+        """Return a model with the parameters of the fit, which may have been changed since."""
+        return type(self)(**self._settings)
+
     def _own_held_out(self, shape: tuple[int, ...], *, new_rows: bool = False) -> npt.NDArray[np.bool_] | None:
         """Return the cells that the model has no rate for, of the rows of the fit or of others."""
         return None
@@ -210,7 +214,7 @@ class Results(PosteriorEstimator):
         """Return true counts and which cells of them are asked for."""
         posterior = self._fitted()
         shape = posterior.problem.data.shape
-        own = type(self)(**self._settings)._own_held_out(shape)  # parameters may have been changed since
+        own = self._as_fitted()._own_held_out(shape)
         for value, name in ((counts, "counts"), (mask, "mask")):
             refuse_other_labels(_tables.axes(value), posterior.problem.data.axes, name, "the fit")
         chosen = posterior.problem.data.held_out if mask is None else as_mask(mask, shape)

@@ -246,6 +246,7 @@ pub struct Plain<R>(pub R);
 impl<R: Ring> Arithmetic for Plain<R> {
     type Element = R::Element;
     type Register = R::Element;
+    // Fifteen registers of one word each; an element may be of two or three.
     const HELD: usize = match size_of::<R::Element>() {
         ..=8 => 15,
         9..=16 => 7,
