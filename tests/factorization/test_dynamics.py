@@ -7,6 +7,7 @@ planted in the core's own test of `factorization/dynamics.rs`, where the parts o
 import csv
 import gzip
 import json
+import warnings
 from functools import cache
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from tests.factorization.chains import (
 
 from quincunx import _core
 from quincunx.distributions import TwoPiecePoisson, TwoSidedGeometric
+from quincunx.errors import ConvergenceWarning
 from quincunx.factorization import Forecast, PoissonDynamics, PoissonFactorization
 from quincunx.factorization._command import factorize_command
 from quincunx.privacy import privatize
@@ -395,6 +397,24 @@ def test_dates_that_go_back_are_refused():
     for table in (frame, frame.set_axis(frame.index.to_timestamp())):
         with pytest.raises(ValueError, match=r"`released` must have its times in their order, got 2001-11.* after "):
             model.fit(table[::-1], alpha=season().alpha)
+
+
+@short
+def test_times_that_are_missing_are_warned_of():
+    pandas = pytest.importorskip("pandas")
+    periods = pandas.period_range("2001-01", periods=13, freq="M")
+    dates = [period.to_timestamp().date() for period in periods]
+    for times in (periods, periods.to_timestamp(), periods.year * 12 + periods.month, dates):
+        frame = pandas.DataFrame(season().values[:13], index=pandas.Index(times))
+        model = PoissonDynamics(2, **HOW)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(frame, alpha=season().alpha)  # months of 28 to 31 days
+        missing = frame.drop(index=frame.index[[4, 5, 9]])
+        said = f"2 of 9 steps between times .* from {frame.index[3]} to {frame.index[6]}, and each is taken as one"
+        with pytest.warns(UserWarning, match=said):
+            model.fit(missing, alpha=season().alpha)
 
 
 def test_a_forecast_has_draws_of_its_cells():

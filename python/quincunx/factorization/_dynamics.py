@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import warnings
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -18,6 +20,26 @@ from quincunx.factorization._estimator import model_doc
 from quincunx.factorization._in_sample import InSample
 from quincunx.factorization._layout import Factor, Layout, PriorLike, products
 from quincunx.factorization._posterior import Posterior
+
+
+def _warn_of_gaps(times: Sequence[Any]) -> None:
+    """Warn where dates or numbers skip times, by half more than the step that is usual: months and years may differ."""
+    if not all(hasattr(time, "year") or isinstance(time, (int, float)) for time in times):
+        return
+    places = [getattr(time, "ordinal", time) for time in times]  # periods of pandas have it as a number
+    steps = [later - place for place, later in itertools.pairwise(places)]
+    if not steps or min(steps) <= 0 * steps[0]:
+        return
+    usual = sorted(steps)[len(steps) // 2]
+    gaps = [i for i, step in enumerate(steps) if step > 1.5 * usual]
+    if gaps:
+        i = gaps[0]
+        warnings.warn(
+            f"{len(gaps)} of {len(steps)} steps between times are longer than usual, the first from {times[i]} to "
+            f"{times[i + 1]}, and each is taken as one: put rows in for the times that are missing, and hold them out",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +181,8 @@ class PoissonDynamics(InSample):
     Notes
     -----
     Times are in the order of the rows, dates may not go back; in a long table numbers and dates are put in order, and
-    words stay as they first appear.
+    words stay as they first appear. From one row to the next is one step, however far apart their times are: a warning
+    says where dates or numbers skip some.
 
     There is no variational inference of this model: ``inference`` is ``"mcmc"``. Held-out cells are drawn with the
     counts, and may be whole times: `rates_` is then what the times before and after make of them (smoothing).
@@ -267,6 +290,7 @@ class PoissonDynamics(InSample):
             for before, time in itertools.pairwise(times):
                 if time < before:
                     raise ValueError(f"`released` must have its times in their order, got {time} after {before}")
+        _warn_of_gaps(times if len(kinds) == 1 else ())
         # A sweep's draws take the square root of the counts: .07 s each at this bound, and no Ctrl-C is heard within.
         most = max((np.abs(counts.astype(np.float64)).sum() for counts in data.values), default=0.0)
         if most > 2.0**36:
