@@ -180,3 +180,41 @@ def test_arrays_of_any_layout_mean_the_same():
                     wrong[f"{target.name}({place} {layout})"] = f"{plain!r:.100} | {other!r:.100}"
     assert wrong == {}
     assert len(seen) >= 80
+
+
+def with_a_word(target):
+    """Yield each switch of a call, and the call with a word for it; those of an estimator are looked at by its fit."""
+    owner, arguments = getattr(target.function, "__self__", None), dict(target.arguments)
+    if "parameters" not in {place.name for place in target.parameters}:
+        arguments |= arguments.pop("parameters", {})  # of `log_likelihood(released, **parameters)`
+    if hasattr(owner, "get_params") and target.function.__name__ == "fit":
+        for place in inspect.signature(type(owner)).parameters.values():
+            own = copy.deepcopy(owner).set_params(**{place.name: "no"}) if is_switch(place) else None
+            yield place, lambda own=own: own.fit(**arguments)
+    elif not hasattr(target.function, "get_params"):
+        for place in target.parameters:
+            yield place, lambda name=place.name: target.function(**{**arguments, name: "no"})
+
+
+def is_switch(place):
+    """Say whether a parameter is True or False."""
+    return str(place.annotation) in ("bool", "bool | None") and not place.name.startswith("_")
+
+
+def test_no_switch_takes_a_word_for_true():
+    wrong, seen = {}, set()
+    for target in (target for targets in examples()[0].values() for target in targets):
+        for place, call in with_a_word(target):
+            if not is_switch(place) or (target.name, place.name) in seen:
+                continue
+            try:
+                found = repr(call())
+            except Exception as error:
+                found = f"{type(error).__name__}: {error}"
+            if "missing" in found and not target.arguments:
+                continue  # there is no example of it
+            seen.add((target.name, place.name))
+            if not found.startswith(f"TypeError: `{place.name}` must be True or False, got 'no'"):
+                wrong[f"{target.name}({place.name})"] = found[:100]
+    assert wrong == {}
+    assert len(seen) >= 35

@@ -35,6 +35,8 @@ class PosteriorEstimator(Parametrized):
     #: What a fit publishes, by name, and where it comes from: "declared" by arguments; the "shape" of the data and the
     #: names of their columns, which are public; "noise" that a mechanism added; computed from "released" values alone.
     PUBLISHED: ClassVar[dict[str, str]] = {"draws_": "released"}
+    #: Parameters, True or False, that are its own.
+    _switches: ClassVar[tuple[str, ...]] = ()
     #: What the runs of a fit amount to.
     _posterior_type: ClassVar[type[Posterior[Any]]] = Posterior
     _posterior: Posterior[Any]
@@ -64,6 +66,8 @@ class PosteriorEstimator(Parametrized):
             _check.room(2**10 * _check.whole(self.n_chains, "n_chains", minimum=1), "what is known of so many chains")
         if hasattr(self, "threads"):
             _check.threads(self.threads)
+        for name in ("warm_start", *self._switches):
+            _check.flag(getattr(self, name, False), name)
         callback = getattr(self, "callback", None)
         if callback is not None and not callable(callback):
             raise TypeError(f"`callback` must be a function of (sweep, statistics), got {type(callback).__name__}")

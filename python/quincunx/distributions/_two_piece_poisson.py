@@ -121,4 +121,4 @@ class TwoPiecePoisson(Distribution):
             _core.two_piece_poisson_log_marginals(self._parameters, out, _core.available_threads())
         value: Floats = out[:, 0].reshape(shape) if shape else float(out[0, 0])
         slope: Floats = out[:, 1].reshape(shape) if shape else float(out[0, 1])
-        return (value, slope) if gradient else value
+        return (value, slope) if _check.flag(gradient, "gradient") else value

@@ -166,6 +166,7 @@ def entropy_estimate(
     kind = unit_cell_of(lattice).kind or "a lattice without a name"
     fugacity = positive_rational(activity, "activity")
     pair = positive_rational(next_neighbor_weight, "next_neighbor_weight")
+    _check.flag(susceptibility, "susceptibility")
     wanted = DEFAULT_DIGITS if digits is None else _check.whole(digits, "digits", minimum=1, maximum=60)
     max_bond_dimension = _check.whole(max_bond_dimension, "max_bond_dimension", minimum=3, maximum=MOST_BONDS)
     name, faces = model_of(model, fugacity)

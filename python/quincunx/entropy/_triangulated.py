@@ -430,8 +430,7 @@ def quenched_entropy(
     p = _check.probability(p, "p")
     n_draws = _check.whole(n_draws, "n_draws", minimum=16, maximum=10**9)
     cells = m * n
-    if exact is None:
-        exact = cells <= _EXACT_CELLS
+    exact = cells <= _EXACT_CELLS if exact is None else _check.flag(exact, "exact")
     if exact and cells > _EXACT_CELLS:
         raise ValueError(f"`exact` must be False for more than {_EXACT_CELLS} cells, got {cells}")
     if exact:

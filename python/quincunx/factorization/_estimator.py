@@ -163,9 +163,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
 
     _room: ClassVar = "factorization"
     _posterior_type: ClassVar = Posterior
-    #: Parameters, True or False, that decide the layout.
-    _switches: ClassVar[tuple[str, ...]] = ()
-    #: The other parameters that decide it.
+    #: The parameters that decide the layout, beside its switches.
     _sizes_of: ClassVar[tuple[str, ...]] = ("n_components",)
     #: The kinds of inference it has.
     _inferences: ClassVar[tuple[str, ...]] = ("mcmc", "vi")
@@ -458,9 +456,6 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         for name in ("n_draws", "thin", "max_iter"):
             _check.whole(getattr(self, name), name, minimum=1)
         _check.nonnegative(self.tol, "tol")
-        for name in self._switches:
-            if not isinstance(value := getattr(self, name), (bool, np.bool_)):
-                raise TypeError(f"`{name}` must be True or False, got {value!r}")
         self._check_runs(executor)
 
     def _priors(self, layout: Layout) -> list[tuple[Floats, Floats]]:

@@ -168,7 +168,7 @@ def _extents(shape: tuple[int, ...], minimum: int) -> list[int]:
 
 
 def _closed(shape: list[int], name: str, multigraph: bool) -> Graph:
-    if min(shape) < 3 and not multigraph:
+    if not _check.flag(multigraph, "multigraph") and min(shape) < 3:
         found = shape[0] if name == "n" else tuple(shape)
         reason = "a loop arises" if min(shape) == 1 else "parallel edges arise"
         raise ValueError(f"`{name}` must be at least 3, else {reason} (see `multigraph`), got {found}")

@@ -316,6 +316,7 @@ def named(
     <Lattice 'honeycomb': 3 x 3 cells, free, 18 vertices>
     """
     kind = registered(name, also=_REGIONS)
+    _check.flag(multigraph, "multigraph")
     if kind == "aztec-diamond":
         if n is not None:
             raise TypeError(f"an Aztec diamond has one size, its order, got `n` = {n!r}")

@@ -514,7 +514,7 @@ class PrivateModel(PosteriorEstimator):
             self._check_value(variable.name, value)
             values.append(value.reshape(-1))
         natural = np.concatenate(values)
-        total, slope = likelihood(groups, self._blocks(groups)).value(natural, bool(gradient))
+        total, slope = likelihood(groups, self._blocks(groups)).value(natural, _check.flag(gradient, "gradient"))
         total += sum(group.offset for group in groups)
         if slope is None:
             return total

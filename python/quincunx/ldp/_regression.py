@@ -82,6 +82,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     _data_arguments: ClassVar = {"fit": "x"}
 
     kind: str = "inputs"
+    _switches: ClassVar = ("fit_intercept",)
     fit_intercept: bool = False
     x_bound: float | None = None
 

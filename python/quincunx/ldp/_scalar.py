@@ -662,7 +662,7 @@ def tractable_log_density(
     sd = _check.real(noise_sd, "noise_sd", positive=True)
     rows = _core.ldp_tractable(np.ascontiguousarray(values.reshape(-1)), coefficients, list(exponent), ends, sd)
     value = rows[:, 0].reshape(values.shape)
-    if not gradient:
+    if not _check.flag(gradient, "gradient"):
         return value
     slopes = np.column_stack([np.ones(len(rows)), rows[:, 1:]])
     return value, slopes.reshape(*values.shape, 3)

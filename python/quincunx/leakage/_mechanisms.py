@@ -167,6 +167,7 @@ def optimal_mechanism(
     weights = _checks.prior(prior, graph.num_vertices)
     worth = None if gain is None else _checks.gain(gain, graph.num_vertices)
     _check.one_of(method, "method", _METHODS)
+    _check.flag(use_symmetry, "use_symmetry")
     if time_limit is not None:
         time_limit = _check.real(time_limit, "time_limit", positive=True)
     uniform = prior is None or bool((weights == weights[0]).all())

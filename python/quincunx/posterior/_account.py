@@ -172,7 +172,7 @@ class Drawn(ReadOnly):
         measure it.
         """
         count = sample_size(size)
-        if not private:
+        if not _check.flag(private, "private"):
             return PrivateSample(self._simulate(count, relation, generator(rng)), None)
         if rng is not None:
             raise TypeError("`rng` is for draws that are not private; `insecure_seed` repeats private ones")

@@ -402,7 +402,7 @@ class WishartPosterior(_account.Drawn):
 
         count = sample_size(size)
         limit = _check.whole(max_proposals, "max_proposals", minimum=1)
-        if private and rng is not None:
+        if _check.flag(private, "private") and rng is not None:
             raise TypeError("`rng` is for draws that are not private; `insecure_seed` repeats private ones")
         if private and insecure_seed is None:
             uniform = _system_uniform

@@ -62,6 +62,7 @@ class _Records:
         int
             ``ceil(distance / records)``, for a `distance` of so many records; `integers` has no meaning.
         """
+        _check.flag(integers, "integers")
         return math.ceil(Fraction(math.floor(_rational.fraction(distance, "distance")), self.records))
 
 
@@ -169,7 +170,7 @@ class DataMetric:
             or a radius below 1.
         """
         far, near = _rational.fraction(distance, "distance"), Fraction(self.radius)
-        if integers or self.integers or self.metric == "hamming":
+        if _check.flag(integers, "integers") or self.integers or self.metric == "hamming":
             if self.metric == "l2":
                 return 1 if far <= near else None
             far, near = Fraction(math.floor(far)), Fraction(math.floor(near))

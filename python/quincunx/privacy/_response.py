@@ -320,7 +320,7 @@ class GeneralizedRandomizedResponse(CategoricalMechanism):
         _check.room(40 * len(self._declared), "an estimate of the shares")
         shares = np.bincount(values.reshape(-1), minlength=len(self._declared)) / values.size
         found = np.asarray((shares - self.other_probability) / (self.keep_probability - self.other_probability))
-        return on_simplex(found) if simplex else found
+        return on_simplex(found) if _check.flag(simplex, "simplex") else found
 
     def __repr__(self) -> str:
         return self._shown(self.epsilon, self._declared.plain)

@@ -242,4 +242,4 @@ class SupportMechanism(CategoricalMechanism):
             If they are no reports of the mechanism, or there are none.
         """
         found, _ = self.noise.estimated(z)
-        return on_simplex(found) if simplex else found
+        return on_simplex(found) if _check.flag(simplex, "simplex") else found

@@ -213,7 +213,7 @@ class UnaryEncoding(CategoricalMechanism):
         """
         rows = self.noise.rows(z).reshape(-1, len(self.noise.declared))
         found = self.estimate_from_counts(nonempty(rows).sum(axis=0, dtype=np.int64), len(rows))
-        return on_simplex(found) if simplex else found
+        return on_simplex(found) if _check.flag(simplex, "simplex") else found
 
     def estimate_from_counts(self, counts: npt.ArrayLike, users: int) -> Floats:
         """Unbiased estimate of the shares of the categories, from the column sums of the rows.
