@@ -20,7 +20,7 @@ import os
 import statistics
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -491,62 +491,49 @@ def layers(size: int, components: int, full: bool) -> None:
 def shards(size: int, components: int, full: bool) -> None:
     """Sweeps of a tall matrix here, in halves side by side on two workers of Dask, and as two shards there.
 
-    The halves know nothing of each other: what they take beyond one process is the machine's and Dask's idle time, what
-    shards take beyond them is the rounds'.
+    The halves know nothing of each other: what they take beyond one process is the machine's, what shards take beyond
+    them is the rounds'. Clocks are read after each sweep and medians taken, three kinds in turns, so that a machine
+    that is busy for a while spoils neither. States that are remembered are not among them: they cost half a percent by design.
     """
     if not importlib.util.find_spec("distributed"):
         print("shards: distributed is not installed\n")
         return
     import distributed
 
-    tables = [(100_000, 1000, 2, 12), (100_000, 10_000, 1, 4)] if full else [(20 * size, size, 5, 45)]
-    print(f"ms per sweep, K = {components}, from minima: of processors, in all and the client's; wall")
-    columns = ("one", "halves", "shards", "client", "wall one", "shards")
+    tables = [(100_000, 1000, 8, 3), (100_000, 10_000, 4, 1)] if full else [(20 * size, size, 20, 3)]
+    print(f"ms per sweep, K = {components}, medians: of processors, in all and the client's; wall")
+    columns = ("one", "halves", "shards", "client", "wall one", "halves", "shards")
     print("           table   mean " + " ".join(f"{name:>9}" for name in columns))
     with (
         distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
-
-        def spent() -> list[float]:
-            here = time.process_time()
-            return [here + sum(client.run(time.process_time).values()), here, time.perf_counter()]
-
-        def taken(job: Callable[[], object]) -> list[float]:
-            start = spent()
-            job()
-            return [end - begin for begin, end in zip(start, spent(), strict=True)]
-
-        def halves(parts: list[Any], sweeps: int) -> None:
-            for future in [client.submit(swept, part, components, sweeps, pure=False) for part in parts]:
-                future.result()
-
-        for (rows, cols, few, many), (mean, shape, *_) in itertools.product(tables, SETTINGS[: 2 if full else 3]):
+        workers = list(client.run(os.getpid).values())
+        for (rows, cols, sweeps, rounds), (mean, shape, *_) in itertools.product(tables, SETTINGS[: 2 if full else 3]):
             released = tall(rows, cols, components, mean, shape)
             middle = rows // 256 * 128
             parts = [
                 client.scatter(part, workers=[address], hash=False)
                 for part, address in zip((released[:middle], released[middle:]), client.nthreads(), strict=True)
             ]
-            jobs = {
-                "one": partial(swept, released, components),
-                "halves": partial(halves, parts),
-                "shards": partial(swept, released, components, client=client),
-            }
-            found = [
-                {name: [taken(partial(job, sweeps)) for sweeps in (few, many)] for name, job in jobs.items()}
-                for _ in range(1 if rows * cols * mean > 1e7 else 3)
-            ]
-            least = {name: np.min([one[name] for one in found], axis=0) for name in jobs}
-            per = {name: 1e3 * (long - short) / (many - few) for name, (short, long) in least.items()}
-            one, apart, together = (per[name] for name in jobs)
-            shown = (one[0], apart[0], *together[:2], one[2], together[2])
+            one, halves, together = [], [], []
+            for _ in range(rounds):
+                one += swept(released, components, sweeps)
+                futures = [client.submit(swept, part, components, sweeps, pure=False) for part in parts]
+                halves += zip(*(future.result() for future in futures), strict=True)
+                together += swept(released, components, sweeps, client, workers)
+            alone, apart = np.median(one, axis=0), np.median(halves, axis=0)
+            own, *others, wall = np.median(together, axis=0)
+            taken, beside = own + sum(others), apart[:, 0].sum()
+            shown = (alone[0], beside, taken, own, alone[1], apart[:, 1].max(), wall)
             print(
                 f"{f'{rows} x {cols}':>16} {mean:6g} "
-                + " ".join(f"{x:9.1f}" for x in shown)
+                + " ".join(f"{1e3 * x:9.1f}" for x in shown)
                 + "   processor time of shards "
-                f"{together[0] / one[0]:.2f} of one process, {together[0] / apart[0]:.2f} of halves"
+                f"{taken / alone[0]:.2f} of one process, {taken / beside:.2f} of halves",
+                flush=True,
             )
+            del released, parts
     print()
 
 
@@ -563,14 +550,26 @@ def tall(rows: int, cols: int, components: int, mean: float, shape: float) -> An
     return released
 
 
-def swept(released: Any, components: int, sweeps: int, client: Any = None) -> None:
-    """Take sweeps of a release by public calls."""
+def swept(released: Any, components: int, sweeps: int, client: Any = None, workers: Sequence[int] = ()) -> Any:
+    """Take sweeps of a release by public calls; return the seconds of each but the first.
+
+    Of each there are those of this process, of each of the workers, of which the client has the numbers, and of the
+    clock on the wall.
+    """
     from quincunx.factorization import PoissonFactorization
 
-    how: dict[str, Any] = {"n_chains": 1, "n_warmup": sweeps, "n_draws": 1, "thin": 1, "threads": 1}
+    clocks = [time.CLOCK_PROCESS_CPUTIME_ID, *(~worker << 3 | 2 for worker in workers), time.CLOCK_MONOTONIC]
+    read: list[list[float]] = []
+
+    def look(*_: Any) -> None:
+        read.append([time.clock_gettime(clock) for clock in clocks])
+
+    heard: Any = {"callback": look} if client is None else {"progress": look}
+    how: dict[str, Any] = {"n_chains": 1, "n_warmup": sweeps, "n_draws": 1, "thin": 1, "threads": 1} | heard
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         PoissonFactorization(components, random_state=1, **how).fit(released, alpha=math.exp(-1), client=client)
+    return list(np.diff(read[:sweeps], axis=0))  # but the one that is kept, whose log-likelihood is looked at
 
 
 PARTS: dict[str, Callable[[int, int, bool], None]] = {

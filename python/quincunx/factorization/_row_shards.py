@@ -27,9 +27,10 @@ T = TypeVar("T")
 E = TypeVar("E", _core.GibbsChain, _core.CoordinateAscent)
 #: Shape and rate of the prior of rows, or no rate where rows have their own.
 RowPrior: TypeAlias = tuple[float, Floats | None]
-#: Of the time of steps, the part that remembering states may take. Not tuned: the smaller, the more is done again where
-#: a shard is lost.
-_SHARE = 0.02
+#: Of the time of steps, the part that remembering states may take; of the processors' it is several times as much, for
+#: the client and all shards work on it (at 0.02 a tenth and more, by `bench_factorization.py --only shards`). The
+#: smaller, the more is done again where a shard is lost.
+_SHARE = 0.005
 #: How often shards may be lost before a step is done: a step that kills its worker each time must end in an error.
 _TRIES = 3
 
