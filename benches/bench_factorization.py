@@ -493,7 +493,7 @@ def shards(size: int, components: int, full: bool) -> None:
 
     The halves know nothing of each other: what they take beyond one process is the machine's, what shards take beyond
     them is the rounds'. Clocks are read after each sweep and medians taken, three kinds in turns, so that a machine
-    that is busy for a while spoils neither. States that are remembered are not among them: they cost half a percent by design.
+    that is busy for a while spoils neither. States that are remembered are not among them: they cost half a percent.
     """
     if not importlib.util.find_spec("distributed"):
         print("shards: distributed is not installed\n")
