@@ -307,6 +307,15 @@ def test_roundings_that_cancel_in_a_current_are_not_lost_in_a_resistance():
     assert resistance_distance(path(8), 0, 7, weight=weight, invert_weight=False) == pytest.approx(right, rel=1e-10)
 
 
+def test_conductances_whose_products_no_double_holds_are_not_lost():
+    ring = Graph(4, [(0, 1), (1, 2), (2, 3), (3, 0)])  # 3 to 0 by way of 1 and 2, or hardly at all
+    weight = [1e300, 1e-200, 1e200, 1e-300]
+    assert resistance_distance(ring, 3, 0, weight=weight, invert_weight=False) == pytest.approx(1e200, rel=1e-10)
+    chained = Graph(4, [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
+    weight = [1e300, 1e-200, 1e-300, 1e-100, 1e300]
+    assert kirchhoff_index(chained, weight=weight, invert_weight=False) == pytest.approx(3e100, rel=1e-7)
+
+
 def test_sums_of_weights_beyond_a_double_are_refused():
     for function in (spectrum, energy, algebraic_connectivity):
         with pytest.raises(ValueError, match="`weight` must leave sums within the range of a double, got 1e\\+308"):

@@ -104,7 +104,7 @@ def kirchhoff_index(
         trees = _trees(n, found.edges)
         return Fraction(_core.trees_times_index(n, found.edges, trees, Job()), trees) / unit
     values = np.sort(eigenvalues(graph if isinstance(graph, Lattice) else found, True, conductances))
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", divide="ignore"):
         if (isinstance(graph, Lattice) and conductances is None) or values[1] > _CLOSE * values[-1]:
             index = float(n * (1 / values[1:]).sum())
         else:
@@ -269,16 +269,27 @@ def resistance_distance(
 def _eliminated(conductances: "csr_array", left: int) -> Floats:
     """Replace vertices but the last by what conducts between the others, without a subtraction: no digits are lost.
 
-    Below the diagonal are their shares of each vertex, on it their sums.
+    Below the diagonal are their shares of each vertex, on it their sums. What is too small for a double may be all that
+    joins two vertices: logarithms, which have more range and fewer digits, are taken where that arises.
     """
     n = conductances.shape[0]
     _check.room(24 * n * n, "the elimination of so many vertices")
-    table: Floats = conductances.toarray()
-    for k in range(n - left):
-        row = table[k, k + 1 :].copy()
-        table[k, k] = row.sum()
-        table[k + 1 :, k] = row / table[k, k]
-        table[k + 1 :, k + 1 :] += np.outer(row, table[k + 1 :, k])
+    try:
+        with np.errstate(under="raise"):
+            return _pivoted(conductances.toarray(), left, np.add, np.divide, np.multiply)
+    except FloatingPointError:
+        with np.errstate(divide="ignore"):
+            logs = _pivoted(np.log(conductances.toarray()), left, np.logaddexp, np.subtract, np.add)
+        return np.exp(logs, out=logs)
+
+
+def _pivoted(table: Floats, left: int, plus: np.ufunc, over: np.ufunc, times: np.ufunc) -> Floats:
+    """Eliminate by the sum, the quotient and the product of numbers or of what stands for them."""
+    for k in range(len(table) - left):
+        row, rest = table[k, k + 1 :].copy(), table[k + 1 :, k + 1 :]
+        table[k, k] = plus.reduce(row)
+        table[k + 1 :, k] = over(row, table[k, k])
+        plus(rest, times.outer(row, table[k + 1 :, k]), out=rest)
     return table
 
 
