@@ -437,6 +437,21 @@ def test_weights_that_do_not_fit_are_refused(arguments, error, words):
         FaceModel(**arguments)
 
 
+@pytest.mark.parametrize("how", [{}, {"width": 4}, {"bond_dimension": 3}])
+def test_constants_far_below_one_keep_their_digits(how):
+    model = FaceModel(vertices=[Fraction(1, 10**30), Fraction(3, 10**30)])  # ln kappa is ln(4e-30)
+    bounds = entropy_bounds("square", model=model, **how)
+    assert bounds.width < Decimal("1e-12")
+    assert bounds.lower < Decimal("4e-30").ln() < bounds.upper
+    assert abs(entropy_estimate("square", model=model).value - Decimal("4e-30").ln()) < Decimal("1e-12")
+
+
+@pytest.mark.parametrize("width", [4, 6])
+def test_a_poor_lower_end_of_strips_is_a_number(width):
+    bounds = entropy_bounds("king", activity=10**9, width=width, power=1, boundary_activity=1e6)
+    assert bounds.lower < 0 < Decimal(10**9).ln() / 4 < bounds.upper
+
+
 def test_letters_that_never_occur_are_left_out():
     faces = np.zeros((3, 3, 3, 3), dtype=int)
     faces[:2, :2, :2, :2] = 1

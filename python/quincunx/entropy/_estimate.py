@@ -12,7 +12,7 @@ from quincunx._progress import Progress
 from quincunx.entropy._corner import MOST_BONDS, corner_rounds, tensors_of
 from quincunx.entropy._gas import DEFAULT_DIGITS
 from quincunx.entropy._models import FaceModel, easier, model_of, normalized
-from quincunx.entropy._numbers import log_below, positive_rational, root_below
+from quincunx.entropy._numbers import log_below, positive_rational, root_below, zeros
 from quincunx.lattices import Lattice, UnitCell
 from quincunx.lattices._named import unit_cell_of
 from quincunx.lattices._registry import LATTICES
@@ -271,4 +271,5 @@ def _second_difference(rounds_at: "Callable[[Fraction, int], list[_core._CornerR
 def _value(entry: "_core._CornerRound", places: int, exponent: Fraction, factor: Fraction) -> Decimal:
     kappa_sites = Fraction(entry["lower"], 1 << entry["precision"])
     power = kappa_sites**exponent.numerator * factor ** (entry["sites"] * exponent.denominator)
-    return root_below(power, entry["sites"] * exponent.denominator, places)
+    degree = entry["sites"] * exponent.denominator
+    return root_below(power, degree, places + zeros(power, degree))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._types import Facts, Floats
 from quincunx.entropy._models import FaceModel
-from quincunx.entropy._numbers import root_above, root_below
+from quincunx.entropy._numbers import root_above, root_below, zeros
 from quincunx.entropy._strips import Proof, Root
 
 #: Numbers of the largest array on the way, by whether digits are asked for.
@@ -193,5 +193,6 @@ def face_ring_bounds(model: FaceModel, width: int, power: int, ends: Floats, fac
         "ring_root": ring.rounded(),
         "states": model.letters**width,
     }
-    lower = root_below(above.lower / below.upper * factor**power, power, _PLACES)
-    return lower, root_above(ring.upper * factor**width, width, _PLACES), "A'", evidence
+    low, high = above.lower / below.upper * factor**power, ring.upper * factor**width
+    places = _PLACES + zeros(high, width)
+    return root_below(low, power, places), root_above(high, width, places), "A'", evidence

@@ -122,6 +122,12 @@ def root_above(number: Fraction, degree: int, places: int) -> Decimal:
     return _decimal(root if root**degree == scaled else root + 1, places)
 
 
+def zeros(number: Fraction, degree: int) -> int:
+    """Return about how many zeros are between the point and the first digit of a root, which cost decimals."""
+    bits = number.denominator.bit_length() - number.numerator.bit_length()
+    return max(0, math.ceil(bits * math.log10(2) / degree))
+
+
 def _decimal(units: int, places: int) -> Decimal:
     """Return an integer number of units of the last place, exactly."""
     sign, digits, _ = Decimal(units).as_tuple()

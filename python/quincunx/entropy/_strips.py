@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from quincunx import _check, _core
 from quincunx._types import Facts
-from quincunx.entropy._numbers import root_above, root_below
+from quincunx.entropy._numbers import root_above, root_below, zeros
 from quincunx.lattices._registry import LATTICES, below_insertions
 
 Point: TypeAlias = tuple[float, float]
@@ -134,7 +134,8 @@ def ring_bounds(
     closed = perron_root(ring, [activity] * ring.sites, precision)
     per_step = len(mirrors.sites) // mirrors.lines
     places = PLACES[precision]
-    lower = root_below(above.lower / below.upper, power * per_step, places)
+    ratio = above.lower / below.upper  # at a poor boundary activity far below one
+    lower = root_below(ratio, power * per_step, places + zeros(ratio, power * per_step))
     upper = root_above(closed.upper, width * per_step, places)
     widths = {"ring": width, "strips": (narrow + power + 1, narrow + 1), "power": power}
     return lower, upper, mirrors.theorem, widths | evidence_of(boundary, above, below, ring, closed, precision)
