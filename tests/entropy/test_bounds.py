@@ -303,6 +303,7 @@ def test_the_entropy_is_the_logarithm_of_the_growth_constant(lattice):
         ({"bond_dimension": 2}, ValueError, "bond_dimension"),
         ({"bond_dimension": 161}, ValueError, "bond_dimension"),
         ({"max_bond_dimension": 0}, ValueError, "max_bond_dimension"),
+        ({"method": "window", "max_bond_dimension": "8"}, TypeError, "max_bond_dimension"),
         ({"precision": "double"}, ValueError, "precision"),
         ({"width": 8, "precision": "half"}, ValueError, "precision"),
         ({"width": 8, "precision": "double", "digits": 15}, ValueError, "at most 14 in double arithmetic"),
@@ -318,6 +319,11 @@ def test_the_entropy_is_the_logarithm_of_the_growth_constant(lattice):
 def test_bad_arguments_are_named(arguments, error, words):
     with pytest.raises(error, match=words):
         entropy_bounds(**({"lattice": "square"} | arguments))
+
+
+def test_the_ends_of_the_activities_are_inside():
+    for activity in (Fraction(1, 10**9), 10**9):
+        assert entropy_bounds("honeycomb", width=4, activity=activity).lower > 0
 
 
 def test_too_few_dimensions_for_the_digits_are_said():

@@ -268,6 +268,8 @@ def test_bad_arguments_are_named():
     for width in (2, 7, 30):
         with pytest.raises(ValueError, match="`width`"):
             annealed_entropy_limit(None, width=width)
+    with pytest.raises(TypeError, match="`width`"):
+        annealed_entropy_limit(2, width="wide")
     with pytest.raises(ValueError, match="n_draws"):
         quenched_entropy(5, 5, n_draws=3)
     with pytest.raises(ValueError, match="exact"):

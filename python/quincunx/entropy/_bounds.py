@@ -1,5 +1,6 @@
 """Certified bounds of entropies and growth constants of lattice gases, matchings and face models."""
 
+import math
 import os
 from decimal import Decimal
 from fractions import Fraction
@@ -10,7 +11,7 @@ from quincunx._job import Job
 from quincunx._progress import Progress, reporting
 from quincunx._types import Facts
 from quincunx.entropy._by_width import TIME_LIMIT, by_strips, faces_by_rings
-from quincunx.entropy._corner import by_corner, corner_theorem, narrowest, no_gap
+from quincunx.entropy._corner import MOST_BONDS, by_corner, corner_theorem, narrowest, no_gap
 from quincunx.entropy._gas import HELD, EntropyBounds, Gas
 from quincunx.entropy._models import Equivalent, FaceModel, easier, model_of, normalized
 from quincunx.entropy._numbers import Enclosure, positive_rational, root_above, root_below
@@ -157,6 +158,10 @@ def entropy_bounds(
     job = Job(checkpoint=checkpoint, checkpoint_interval=checkpoint_interval)
     if digits is not None:
         gas = gas._replace(digits=_check.whole(digits, "digits", minimum=1, maximum=60))
+    # Whatever method then asks for them.
+    max_bond_dimension = _check.whole(max_bond_dimension, "max_bond_dimension", minimum=3, maximum=MOST_BONDS)
+    if not (isinstance(time_limit, float) and time_limit == math.inf):
+        time_limit = _check.real(time_limit, "time_limit", positive=True)
     _check.one_of(method, "method", ["auto", *_OPTIONS])
     if faces is not None:
         return _of_faces(gas, easier(faces), method, asked, max_bond_dimension, job)

@@ -26,8 +26,6 @@ def by_strips(
     gas: Gas, width: int | None, power: int | None, boundary: float | None, precision: str | None, time_limit: float
 ) -> EntropyBounds:
     """Return bounds by strips and rings, of the given width or of growing ones."""
-    if time_limit != math.inf:
-        time_limit = _check.real(time_limit, "time_limit", positive=True)
     if precision is None:
         precision = "double" if gas.digits is None or gas.digits < 13 else "double-double"
     _check.one_of(precision, "precision", list(HELD))

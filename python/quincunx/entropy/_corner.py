@@ -48,7 +48,6 @@ def narrowest(
     """Return what the round of the smallest gap proved, times a factor."""
     if bond_dimension is not None:
         bond_dimension = _check.whole(bond_dimension, "bond_dimension", minimum=3, maximum=MOST_BONDS)
-    max_bond_dimension = _check.whole(max_bond_dimension, "max_bond_dimension", minimum=3, maximum=MOST_BONDS)
     start = time.perf_counter()
     rounds = corner_rounds(
         gas.name,

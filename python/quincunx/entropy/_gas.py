@@ -84,5 +84,5 @@ class Gas(NamedTuple):
         """Refuse what a method of doubles or double-doubles does not reach."""
         if self.digits is not None and self.digits > held:
             raise ValueError(f"`digits` must be at most {held} {arithmetic}, got {self.digits}")
-        if not 1e-9 <= self.activity <= 10**9:
+        if not Fraction(1, 10**9) <= self.activity <= 10**9:
             raise ValueError(f"`activity` must be between 1e-9 and 1e9 for {method}, got {float(self.activity)}")

@@ -319,10 +319,10 @@ def annealed_entropy_limit(m: int | None, p: float = 0.5, *, width: int = 18) ->
     (0.339197, True)
     """
     p = _check.probability(p, "p")
+    width = _check.whole(width, "width", minimum=4, maximum=28)
+    if width % 2:
+        raise ValueError(f"`width` must be even, got {width}")
     if m is None:
-        width = _check.whole(width, "width", minimum=4, maximum=28)
-        if width % 2:
-            raise ValueError(f"`width` must be even, got {width}")
         return _double_limit(p, width)
     m, _ = _sizes(m, m)
     lower, upper = _log_root([p] * m, [1 - p] * m, ring=False)
