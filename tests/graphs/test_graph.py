@@ -12,7 +12,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quincunx.graphs import Graph, path
+from quincunx.graphs import Graph, induced_graph, path
 from quincunx.graphs._graph import as_graph
 from quincunx.lattices import square
 
@@ -117,6 +117,8 @@ def test_masked_cells_are_refused():
             read(table)
     with pytest.raises(ValueError, match="`vertices` must have no masked cells, got 1 of them"):
         Graph(2, [(0, 1)]).subgraph(np.ma.array([True, True], mask=[0, 1]))
+    with pytest.raises(ValueError, match="`query` must have no masked cells, got 1 of them"):
+        induced_graph(path(2), np.ma.array([3, 4], mask=[0, 1]))
 
 
 @FIXED

@@ -239,6 +239,7 @@ def induced_graph(graph: GraphLike, query: Callable[..., Hashable] | Iterable[Ha
     if callable(query):
         answers = [query(label) for label in graph.labels]
     elif isinstance(query, np.ndarray):
+        _check.refuse_masked(query, "query")
         answers = query.tolist()
     elif isinstance(query, Mapping):
         if (missing := next((label for label in graph.labels if label not in query), query)) is not query:
