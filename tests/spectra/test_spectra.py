@@ -202,6 +202,7 @@ def test_densities_have_integral_one():
     assert (density * np.diff(edges)).sum() == pytest.approx(1)
     points, smooth = density_of_states(lattice, 2000, broadening=0.05, laplacian=True)
     assert np.trapezoid(smooth, points) == pytest.approx(1, abs=1e-6)
+    assert density_of_states(path(4), 3, broadening=1e-300)[1][1] == 0  # without a warning
 
 
 def test_bad_input_is_refused_with_the_argument_named():
@@ -268,6 +269,14 @@ def test_connectivity_of_large_graphs_by_either_method():
         assert bool(_connectivity._restarts(laplacian_of(graph, None).tocsr())) == is_lanczos
         assert abs(algebraic_connectivity(graph) - known) < 1e-12 * degree
     assert algebraic_connectivity(path(60000)) == pytest.approx(4 * math.sin(math.pi / 120000) ** 2, rel=1e-6)
+
+
+def test_connectivities_of_tiny_weights_are_numbers():
+    right = 4 * math.sin(math.pi / 4000) ** 2
+    for tiny in (1e-307, 1e-310):
+        found = algebraic_connectivity(path(2000), weight=[tiny] * 1999)
+        assert found / tiny == pytest.approx(right, rel=1e-6)
+    assert algebraic_connectivity(path(2000), weight=["1e-400", *[1] * 1998]) == 0.0
 
 
 def test_a_connectivity_that_no_restart_finds_is_an_error_in_words():

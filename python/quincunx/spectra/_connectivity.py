@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -83,12 +84,25 @@ def algebraic_connectivity(graph: GraphLike, *, weight: Weight | Unweighted = NO
         if found.num_vertices == 0:
             raise ValueError("`graph` must have a vertex, got a graph without vertices")
         if found.num_vertices > _DENSE:
-            return _sparse_connectivity(found, weights)
+            weights, shift = _enlarged(weights)
+            return math.ldexp(_sparse_connectivity(found, weights), -shift)
     values = eigenvalues(graph, True, weights)
     second = 0.0 if len(values) < 2 else max(0.0, float(np.partition(values, 1)[1]))
     if second <= _ROUNDING * values.max() and components(as_graph(graph), weights) > 1:
         return 0.0
     return second
+
+
+def _enlarged(weights: list[Fraction] | None) -> tuple[list[Fraction] | None, int]:
+    """Return weights as doubles times a power of two with which the largest is no small one, and its exponent.
+
+    What is too small for a double beside the largest is nothing at all.
+    """
+    if not weights:
+        return weights, 0
+    top = max(weights)
+    shift = max(0, top.denominator.bit_length() - top.numerator.bit_length())
+    return [Fraction(_check.real(w * 2**shift, "weight")) for w in weights], shift
 
 
 def _sparse_connectivity(graph: Graph, weights: list[Fraction] | None) -> float:
