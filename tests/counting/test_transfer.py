@@ -145,6 +145,9 @@ def test_layers_that_are_none_are_refused():
         transfer_matrices(path(3), [0, 1, 2])
     with pytest.raises(TypeError, match="`layers` must hold the vertices of each layer, got int"):
         transfer_matrices(path(3), 3)
+    for layers in ([[0], {1, 2}], {(0, 1), (2,)}, {(0,): "a", (1, 2): "b"}):  # whose digits would be in any order
+        with pytest.raises(TypeError, match="`layers` must be in an order, as a list is"):
+            transfer_matrices(path(3), layers)
     # 2^19 sets of 19 vertices, and three with either or both of the others.
     star = Graph(21, [(leaf, center) for leaf in range(19) for center in (19, 20)])
     assert len(transfer_matrices(star, [range(21)]).states[0]) == 2**19 + 3

@@ -255,6 +255,7 @@ def test_bonds_and_colors_that_are_none_are_refused():
         ([1, 2.5], TypeError),
         ([True, 1], TypeError),
         (3, TypeError),
+        ({"a", "b"}, TypeError),
     ):
         with pytest.raises(error, match="`colors`"):
             UnitCell(square.basis_vectors, square.site_offsets, square.bonds, colors)

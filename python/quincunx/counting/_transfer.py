@@ -19,6 +19,7 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._types import Ints
 from quincunx.graphs import Graph
+from quincunx.graphs._edges import refuse_unordered
 from quincunx.graphs._graph import GraphLike, as_graph
 
 # Words of a layer are 64-bit numbers, and no matrix is as large as that anyway.
@@ -109,6 +110,8 @@ def transfer_matrices(graph: "GraphLike", layers: Iterable[Sequence[Hashable]]) 
     listed: list[Any] = list(layers) if isinstance(layers, Iterable) else [layers]
     if wrong := [layer for layer in listed if not isinstance(layer, Iterable)]:
         raise TypeError(f"`layers` must hold the vertices of each layer, got {type(wrong[0]).__name__}")
+    for unordered in (layers, *listed):
+        refuse_unordered(unordered, "layers")
     numbers = [[found._vertex(v, "layers") for v in layer] for layer in listed]
     if not numbers:
         raise ValueError("`layers` must hold at least one layer, got none")

@@ -11,6 +11,7 @@ import numpy as np
 
 from quincunx import _check, _core
 from quincunx.errors import TooLargeError
+from quincunx.graphs._edges import refuse_unordered
 from quincunx.lattices._bonds import Bond, Surroundings, Vector, unlisted
 from quincunx.lattices._registry import LATTICES, registered
 
@@ -518,6 +519,7 @@ def _colored(colors: Sequence[Color], bonds: int) -> tuple[Color, ...] | None:
     """Return the colors of so many bonds, `None` where all are 0."""
     if isinstance(colors, (str, bytes)) or not isinstance(colors, Iterable):
         raise TypeError(f"`colors` must hold an int or str for each bond, got {type(colors).__name__}")
+    refuse_unordered(colors, "colors")
     found = tuple(color.item() if isinstance(color, np.generic) else color for color in colors)
     if len(found) != bonds:
         raise ValueError(f"`colors` must hold one for each of the {bonds} bonds, got {len(found)}")
