@@ -35,6 +35,9 @@ def test_random_objects_are_uniform_and_of_the_graph(run, tmp_path):
     assert out == '"New York" Boston\nBoston "A;""B"\n"{c}" Boston\n'
     (tmp_path / "tree").write_text(out)
     assert run("random", "spanning-tree", "--edges", tmp_path / "tree")[1] == out
+    (tmp_path / "double").write_text("a b\na b\n")
+    assert run("random", "spanning-tree", "--edges", tmp_path / "double", "--seed", 1)[1] == "a b\n"
+    assert run("random", "perfect-matching", "--edges", tmp_path / "double")[1] == "a b\n"
     status, _, err = run("random", "spanning-tree", "square", "2x2", "--activity", "2")
     assert status == 2
     assert "`--activity` must be left out for spanning-tree" in err

@@ -170,13 +170,17 @@ def _hard_core(
         if isinstance(found, tuple):
             answers.append({"activity": number} | found._asdict())
         else:
-            over, under = Fraction(found).as_integer_ratio()
-            shown = ("-" if over < 0 else "") + _core.to_decimal(abs(over))
-            shown += f"/{_core.to_decimal(under)}" if under > 1 else ""
-            answers.append({"activity": number, "value": shown})
+            answers.append({"activity": number, "value": _digits(found)})
     if json:
         return json_module.dumps({"mode": mode, "partition_function": answers})
     return "\n".join(" ".join(str(part) for part in [*answer.values()][1:]) for answer in answers)
+
+
+def _digits(number: int | Fraction) -> str:
+    """Return all digits of a number: Python prints no more than 4300."""
+    over, under = number.as_integer_ratio()
+    shown = ("-" if over < 0 else "") + _core.to_decimal(abs(over))
+    return shown + (f"/{_core.to_decimal(under)}" if under > 1 else "")
 
 
 def _random(
@@ -206,7 +210,10 @@ def _random(
         found.append([list(part) if isinstance(part, tuple) else part for part in drawn])
     if json:
         return json_module.dumps(found)
-    lines = ([" ".join(map(_quoted, part)) if isinstance(part, list) else str(part) for part in one] for one in found)
+    # Parallel edges have a number behind their ends, which no list of edges has.
+    lines = (
+        [" ".join(map(_quoted, part[:2])) if isinstance(part, list) else str(part) for part in one] for one in found
+    )
     return "\n\n".join("\n".join(one) for one in lines)
 
 
@@ -278,7 +285,7 @@ def _spectrum(
         name = "energy"
         answer: object = spectra.energy(on.graph)
     elif kirchhoff:
-        name, answer = "kirchhoff", str(spectra.kirchhoff_index(on.graph, exact=True))
+        name, answer = "kirchhoff", _digits(spectra.kirchhoff_index(on.graph, exact=True))
     elif connectivity:
         name, answer = "connectivity", spectra.algebraic_connectivity(on.graph)
     else:

@@ -155,6 +155,12 @@ def test_bad_residues_are_named_with_their_rule(pairs, how, error, says):
         combine_residues(pairs, **how)
 
 
+def test_a_long_number_above_its_bound_is_said_in_bits():
+    bound = 2**14950
+    with pytest.raises(ValueError, match="at most `bound`, an integer of 14951 bits, got an integer of 14951 bits"):
+        combine_residues([(prime, (bound + 1) % prime) for prime in primes(300)], bound=bound)
+
+
 def test_without_a_spare_modulus_there_is_nothing_to_verify_with():
     assert combine_residues([(7, 3)], bound=6) == 3
     assert combine_residues([(7, 0), (11, 0)]) == 0

@@ -134,7 +134,8 @@ def combine_residues(residues: Iterable[tuple[int, int]], bound: int | None = No
             message = f"`residues` must belong to one number, got {expected} modulo {modulus}, the others say {found}"
             raise ValueError(message)
     if bound is not None and value > limit:
-        raise ValueError(f"`residues` must belong to a number of at most `bound`, {limit}, got {_check.shown(value)}")
+        most, got = _check.shown(limit), _check.shown(value)
+        raise ValueError(f"`residues` must belong to a number of at most `bound`, {most}, got {got}")
     return value
 
 
