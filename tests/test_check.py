@@ -103,7 +103,7 @@ def test_a_probability_lies_in_the_unit_interval():
     refused(TypeError, "a number, got", _check.probability, True)
 
 
-@pytest.mark.parametrize("exponent", ["99999999", "-99999999", "+10000", "-999_999_999"])
+@pytest.mark.parametrize("exponent", ["99999999", "-99999999", "+10000", "-999_999_999", "٩٩٩٩٩٩٩٩"])
 def test_decimals_whose_power_of_ten_would_fill_the_memory_are_refused_before_it_is_written_out(exponent):
     for mantissa in ("1", "-2.5", "0"):
         for value in (f"{mantissa}e{exponent}", f" {mantissa}E{exponent} ", Decimal(f"{mantissa}e{exponent}")):

@@ -107,7 +107,7 @@ def rational(value: object, name: str) -> Fraction:
     """Return a number as the rational number it is."""
     if isinstance(value, (bool, np.bool_, bytes)):
         raise TypeError(f"`{name}` must be a number, got {value!r}")
-    written = isinstance(value, str) and re.search(r"e[-+]?[0_]*[1-9][\d_]{4,}", value, re.IGNORECASE)
+    written = isinstance(value, str) and re.search(r"e[-+]?[0_]*(?!0)\d[\d_]{4,}", value, re.IGNORECASE)
     if written or (isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) >= 10_000):
         raise ValueError(f"`{name}` must have an exponent of at most four digits, got {value!r:.60}")
     if isinstance(value, str):  # "1/2" and "0.5" are the same, and exact
