@@ -188,6 +188,37 @@ def test_a_fit_goes_on_from_reports_from_a_file_and_anew():
         refused.partial_fit(MOMENTS)
 
 
+def interrupted(model, call):
+    """Let a call of a model be interrupted when some draws are kept."""
+
+    def stop(done, total):
+        if done > 0.8 * total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        call(model.set_params(progress=stop))
+    return model.set_params(progress=False)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_interrupted_chunk_is_counted_once_when_it_is_given_again():
+    mechanism, codes = privacy.UnaryEncoding(1.0, 6), np.arange(600) % 6
+    reports = [mechanism.release(codes[:number], insecure_seed=number) for number in (100, 200, 300)]
+    how = {"n_chains": 1, "n_warmup": 20, "n_draws": 200, "max_depth": 4, "random_state": 0}
+    whole = ldp.HistogramModel(**how).partial_fit(reports[0]).partial_fit(reports[1])
+    for begun in ("partial_fit", "fit"):
+        model = getattr(ldp.HistogramModel(**how), begun)(reports[0])
+        for _ in range(2):
+            interrupted(model, lambda model: model.partial_fit(reports[1]))
+        assert np.array_equal(model.partial_fit(reports[1]).draws_["theta"], whole.draws_["theta"])
+    model = interrupted(ldp.HistogramModel(**how), lambda model: model.partial_fit(reports[0]))
+    model.partial_fit(reports[0]).partial_fit(reports[1])
+    assert np.array_equal(model.draws_["theta"], whole.draws_["theta"])
+    model = ldp.HistogramModel(**how).partial_fit(reports[2])
+    interrupted(model, lambda model: model.fit(reports[0])).partial_fit(reports[1])  # the users of the last fit
+    assert np.array_equal(model.draws_["theta"], whole.draws_["theta"])
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_summaries_stand_beside_releases():
     mechanism, other = privacy.LaplaceMechanism(1.0, -5, 5), privacy.LaplaceMechanism(0.5, -5, 5)

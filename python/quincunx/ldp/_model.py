@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import field, replace
 from typing import Any, ClassVar, Self
@@ -107,7 +107,9 @@ model_doc = assembled(
     ValueError, TypeError
         If an argument is not what it should be, or the likelihood of the reports has no sums of fixed size.
     """,
-    more=_fitted("Fitted to all users since the last `fit`, and those of that."),
+    more=_fitted(
+        "Fitted to all users since the last `fit`, and those of that. A call that was interrupted is to be made again."
+    ),
     total="""
     **parameters : array_like
         The parameters by name.
@@ -250,9 +252,12 @@ class PrivateModel(PosteriorEstimator):
             groups = self._posterior.problem.groups if hasattr(self, "_posterior") else []
             known = self._summed(groups, False)
         total = known + chunk
-        self._fit(self._of_summary(total, None), executor)
-        self._total = total
-        return self
+
+        def kept(stopped: BaseException | None) -> None:
+            # A call that was stopped is made again, with the same chunk: what it kept must not count that twice.
+            self._total = total if stopped is None else known
+
+        return self._fit(self._of_summary(total, None), executor, kept)
 
     def _split(
         self, released: npt.ArrayLike, mechanism: object, **data: Any
@@ -358,8 +363,13 @@ class PrivateModel(PosteriorEstimator):
 
     # Fit.
 
-    def _fit(self, groups: Sequence[Group], executor: Executor | None) -> Self:
-        """Infer the posterior."""
+    def _fit(
+        self,
+        groups: Sequence[Group],
+        executor: Executor | None,
+        kept: Callable[[BaseException | None], object] = lambda stopped: None,
+    ) -> Self:
+        """Infer the posterior; `kept` sets what else is known of it, also where an interrupt left part of its draws."""
         self._check_runs(executor)
         threads = _check.threads(self.threads)
         groups = [replace(group.condensed(), population=group.population) for group in groups]
@@ -382,12 +392,17 @@ class PrivateModel(PosteriorEstimator):
                         raise
                     if "several modes" in str(reason) and not self._quiet:
                         words = "the posterior has modes far apart, of which chains may see one alone: look at `priors`"
-                        warnings.warn(words, ConvergenceWarning, stacklevel=5)
+                        warnings.warn(words, ConvergenceWarning, stacklevel=6)
                 problem.quadrature = False
             return self._infer(problem, runs, schedule, executor)
 
-        self._fit_or_restore(work)
-        self.__dict__.pop("_total", None)
+        def work_and_tell() -> tuple[bool, BaseException | None]:
+            found = work()
+            self.__dict__.pop("_total", None)
+            kept(found[1])
+            return found
+
+        self._fit_or_restore(work_and_tell)
         if not self._quiet:
             self._posterior.warn(stacklevel=4)
         return self

@@ -283,9 +283,9 @@ class GaussianModel(ScalarModel):
             self._scalar("sigma", "positive", Gamma(2, 4 / width)),
         ]
 
-    def _fit(self, groups: Sequence[Group], executor: Executor | None) -> Self:
+    def _fit(self, groups: Sequence[Group], executor: Executor | None, *kept: Any) -> Self:
         self._refuse_equal(groups)
-        return super()._fit(groups, executor)
+        return super()._fit(groups, executor, *kept)
 
     def _refuse_equal(self, groups: Sequence[Group]) -> None:
         """Refuse numbers without noise whose sigma is 0.
