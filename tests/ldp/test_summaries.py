@@ -754,3 +754,33 @@ def test_names_of_features_are_saved_and_forgotten():
         loaded.predict(frame[["b", "a"]])
     model.fit([mechanism.release(x)], [y])
     assert not hasattr(model, "feature_names_in_")
+    named = mechanism.release(pandas.DataFrame(x, columns=["a", "b"]))
+    summary, more = model.summarize(named, y), model.summarize(mechanism.release(x), y)
+    for fit in (
+        lambda: model.fit(named, y),
+        lambda: model.fit([mechanism.release(x), named], [y, y]),
+        lambda: model.fit(summary),
+        lambda: model.fit([more, summary]),
+        lambda: ldp.LinearRegression(**how).partial_fit(named, y),
+        lambda: ldp.LinearRegression(**how).partial_fit(summary),
+    ):
+        fitted = fit()
+        assert np.array_equal(fitted.predict(frame), frame.to_numpy() @ fitted.coef_)
+        with pytest.raises(ValueError, match="feature names"):
+            fitted.predict(frame[["b", "a"]])
+        with pytest.raises(ValueError, match="feature names"):
+            fitted.log_likelihoods(mechanism.release(frame[["b", "a"]]), y)
+    model.fit(mechanism.release(pandas.DataFrame(x)[[1, 0]]), y).predict(x)  # numbers are no names, nor warned of
+
+
+def test_an_interrupted_fit_has_its_labels_and_names():
+    x = np.random.default_rng(0).normal(size=(200, 2))
+    y = np.where(x[:, 0] > 0, "yes", "no")
+    model = ldp.LogisticRegression(n_chains=1, n_warmup=20, n_draws=500, max_depth=4, random_state=0)
+    for columns in (["a", "b"], ["c", "d"]):
+        frame = pandas.DataFrame(x, columns=columns)
+        interrupted(model, lambda model, frame=frame: model.fit(frame, y))
+        assert model.classes_.tolist() == ["no", "yes"]
+        assert model.score(frame, y) > 0.8
+        assert model.feature_names_in_.tolist() == columns
+    assert reread(model).predict(frame).tolist() == model.predict(frame).tolist()

@@ -245,8 +245,8 @@ class PrivateModel(PosteriorEstimator):
     def _summed(self, groups: Sequence[Group], unsafe: bool) -> Summary:
         return Summary._of(self._summarized_as(), map(_summed, groups), unsafe)
 
-    def _fit_more(self, chunk: Summary, executor: Executor | None) -> Self:
-        """Fit the users known so far and those of a chunk."""
+    def _fit_more(self, chunk: Summary, executor: Executor | None, begun: Callable[[], None] | None = None) -> Self:
+        """Fit the users known so far and those of a chunk; `begun` sets what the first chunk tells."""
         known = self.__dict__.get("_total")
         if known is None:
             groups = self._posterior.problem.groups if hasattr(self, "_posterior") else []
@@ -256,6 +256,8 @@ class PrivateModel(PosteriorEstimator):
         def kept(stopped: BaseException | None) -> None:
             # A call that was stopped is made again, with the same chunk: what it kept must not count that twice.
             self._total = total if stopped is None else known
+            if begun is not None:
+                begun()
 
         return self._fit(self._of_summary(total, None), executor, kept)
 

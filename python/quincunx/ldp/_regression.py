@@ -113,15 +113,33 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         {fitted}
         """
         groups, bound, classes = self._data(x, y, n, mechanism)
-        self._fit(groups, executor)
-        if classes is not None:
-            self.classes_ = classes
-        if self.kind == "inputs" and not isinstance(x, (Release, Summary, list)):
-            validation()._check_feature_names(self, x, reset=True)
-        else:
-            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+
+        def kept(stopped: object) -> None:
+            if classes is not None:
+                self.classes_ = classes
+            self._heed_names(x, reset=True)
+
+        self._fit(groups, executor, kept)
         self._warn_of_clipping(bound)
         return self
+
+    def _heed_names(self, x: Any, *, reset: bool) -> None:
+        """Take the names of the columns, those of a frame, a release or a summary; without `reset` compare them."""
+        parts = split(x, "x") or [x]
+        if self.kind == "inputs" and not any(isinstance(part, (Release, Summary)) for part in parts):
+            validation()._check_feature_names(self, x, reset=reset)
+            return
+        if reset:
+            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        several = (part.parts if isinstance(part, Summary) else [part] for part in parts)
+        found = [one.named if isinstance(one, Part) else names_of(one) for some in several for one in some]
+        names = next((list(own) for own in found if own is not None), ["0"])
+        if self.kind != "inputs" or all(map(str.isdecimal, names)):  # numbers are no names to scikit-learn
+            return
+        if reset:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif names != list(getattr(self, "feature_names_in_", names)):
+            raise ValueError("The feature names should match those that were passed during fit.")
 
     def summarize(
         self,
@@ -228,10 +246,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         if frames and not first:  # before anything is added
             validation()._check_n_features(self, x, reset=False)
             validation()._check_feature_names(self, x, reset=False)
-        self._fit_more(chunk, executor)
-        if frames and first:
-            validation()._check_feature_names(self, x, reset=True)
-        return self
+        return self._fit_more(chunk, executor, (lambda: self._heed_names(x, reset=True)) if first else None)
 
     def _warn_of_clipping(self, bound: float | None) -> None:
         """Warn where the posterior mean of the covariance puts many records beyond the clients' bound."""
@@ -286,8 +301,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         if self.kind != "inputs":
             raise ValueError('`kind` must be "inputs": a sum over users has no likelihood of one of them')
         each_group = []
-        if not isinstance(x, (Release, list)):
-            validation()._check_feature_names(self, x, reset=False)
+        self._heed_names(x, reset=False)
         for records in self._pairs(x, y, mechanism):
             known = self.__dict__.get("classes_")
             (rows, answers, noise, for_y), _, classes = self._records(*records, mechanism, known)
