@@ -215,6 +215,21 @@ def test_a_stream_of_chunks_is_learnt():
     assert by_rows_seen._posterior.problem.batches.total == 1200
 
 
+@pytest.mark.parametrize("n_chains", [1, 2])
+def test_a_chunk_that_is_interrupted_leaves_what_was_known_before(n_chains):
+    model = PoissonFactorization(4, **SHORT | {"n_chains": n_chains}).partial_fit(RELEASE)
+    before, whole = dict(model.__dict__), n_chains - 1  # chains that have ended
+
+    def stop(done, total):
+        if done > total * whole // n_chains:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(progress=stop).partial_fit(drawn(300, seed=2)[1])
+    assert model.set_params(progress=before["progress"]).__dict__ == before
+    assert model.rates_.shape == RELEASE.shape
+
+
 def saved(folder, counts, edges):
     """Release rows into several files; return these and all that was released."""
     paths, values = [], []

@@ -265,7 +265,9 @@ class PoissonFactorization(Topics):
         total = seen if total_rows is None else _check.whole(total_rows, "total_rows", minimum=rows)
         schedule = Schedule(max(run.iteration for run in runs) + 1, threads=self.threads)
         self._forecast(problem, runs, schedule)
-        return self._infer(replace(problem, batches=self._batches(total, seen)), runs, schedule, None)
+        kept, stopped = self._infer(replace(problem, batches=self._batches(total, seen)), runs, schedule, None)
+        # A run that did not come to its end has the rows of before.
+        return kept and all(run.iteration == schedule.until for run in self._posterior.runs), stopped
 
     # Results.
 
