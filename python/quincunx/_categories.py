@@ -17,7 +17,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from quincunx import _check
-from quincunx._tables import is_frame, of_library
+from quincunx._tables import axes, of_library
 from quincunx._types import Array
 
 T = TypeVar("T")
@@ -119,17 +119,21 @@ class Categories:
         return self.declared if isinstance(self.declared, int) else list(self.declared)
 
     def columns(self, rows: T, name: str) -> T:
-        """Return rows with a column for each category; those of a data frame, or a series, that has labels go by them.
+        """Return rows with a column for each category; where the last axis of a table or release has labels, by them.
 
         Raises
         ------
         ValueError
-            If the columns of a data frame are not the categories.
+            If the labels of the last axis are not the categories.
         """
-        own = rows.columns if is_frame(rows) else rows.index if of_library(rows, "pandas", "Series") else None  # type: ignore[attr-defined]
-        if own is None or (wanted := self.order(found := own.tolist(), name)) == found:
+        if (known := axes(rows)) == () or known[-1].labels is None:
             return rows
-        return rows[wanted]  # type: ignore[index, no-any-return]
+        found = list(known[-1].labels)
+        if (wanted := self.order(found, name)) == found:
+            return rows
+        if of_library(rows, "pandas", "DataFrame", "Series"):
+            return rows[wanted]  # type: ignore[index, no-any-return]
+        return _check.unmasked(rows, name)[..., [found.index(label) for label in wanted]]  # type: ignore[return-value]
 
     def order(self, labels: list[Hashable], name: str) -> list[Hashable]:
         """Return the labels of an axis in the order of the categories; of codes, names of one's own stay as they are.

@@ -77,7 +77,7 @@ def axes(value: object) -> Axes:
 
 def is_arrow(value: object) -> bool:
     """Say whether a value is a table of polars or pyarrow."""
-    return of_library(value, "polars", "DataFrame") or of_library(value, "pyarrow", "Table")
+    return of_library(value, "polars", "DataFrame") or of_library(value, "pyarrow", "Table", "RecordBatch")
 
 
 def _known(found: Axes) -> Axes:

@@ -691,6 +691,23 @@ def test_columns_of_any_order_and_library_go_to_their_categories(protocol, data,
             assert Summary.from_parts(parts, model, columns=columns) == whole
         with pytest.raises(ValueError, match="columns"):
             Summary.from_parts(parts, model, columns=labels[:2])
+    known = mechanism.release(["tea"] * 70 + ["coffee"] * 25 + ["mate"] * 5, insecure_seed=1)
+    table_of_dims = pytest.importorskip("xarray").DataArray(frame.to_numpy(), dims=("user", "drink"))
+    for turned in (
+        frame,
+        table,
+        table.to_batches()[0],
+        known[:, [2, 0, 1]],
+        table_of_dims.assign_coords(drink=list(frame)),
+    ):
+        assert model.summarize(turned) == whole
+        assert np.array_equal(mechanism.estimate(turned), mechanism.estimate(rows))
+    hidden, repeated = np.repeat(np.arange(100)[:, None] % 3 == 0, 3, axis=1), ldp.HistogramModel(data="repeated")
+    assert repeated.summarize(known[:, [2, 0, 1]].masked(hidden)) == repeated.summarize(known.masked(hidden))
+    with pytest.raises(
+        ValueError, match=r"must have the columns \['tea', 'coffee', 'mate'\], got \['mate', 'tea', 'milk'\]"
+    ):
+        model.summarize(table.rename_columns(["mate", "tea", "milk"]), **{"n": 100} if data == "counts" else {})
 
 
 def releases_of_columns(name):

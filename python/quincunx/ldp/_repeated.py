@@ -221,4 +221,6 @@ def _filled(released: npt.ArrayLike, own: int) -> tuple[npt.ArrayLike, Array | N
         raise ValueError(f"`released` must hold at least one report, got {missing.size} that are masked")
     found = values.data.copy()
     found[missing] = found[~missing][0]
+    if isinstance(released, Release):  # whose categories may be in another order
+        found = Release(found, released.guarantee, _axes=released.axes_)
     return found, missing
