@@ -51,6 +51,22 @@ def test_tables_of_a_summary_are_those_counted_by_hand():
     assert summary.nbytes == 8 * 6 + 8
 
 
+def test_columns_go_by_their_names_whatever_table_has_them():
+    pyarrow, xarray = pytest.importorskip("pyarrow"), pytest.importorskip("xarray")
+    data = [["dry", "dry"], ["rain", "wet"], ["rain", "ice"]]
+    turned = pd.DataFrame(data, columns=["sky", "road"])[["road", "sky"]]
+    table = pyarrow.Table.from_pandas(turned, preserve_index=False)
+    array = xarray.DataArray(turned.to_numpy(), dims=("day", "what"), coords={"what": ["road", "sky"]})
+    for records in (turned, table, table.to_batches()[0], array):
+        assert WORDS.summarize(records) == WORDS.summarize(data)
+    with pytest.raises(ValueError, match=r"none of \['sky'\]"):
+        WORDS.count_tables(table.rename_columns(["road", "sea"]))
+    bits = pd.DataFrame(RECORDS, columns=list("abcd"))
+    assert BINARY.summarize(PackedRecords(bits)) == BINARY.summarize(RECORDS)
+    with pytest.raises(ValueError, match=r"packed of the columns \['a', 'b', 'c', 'd'\], got \['b', 'a', 'c', 'd'\]"):
+        BINARY.summarize(PackedRecords(bits[list("bacd")]))
+
+
 @pytest.mark.parametrize(
     ("declared", "kind"),
     [

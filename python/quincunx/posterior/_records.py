@@ -7,7 +7,7 @@ from typing import NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from quincunx import _check, _core
+from quincunx import _check, _core, _tables
 from quincunx._summary import Part, Summary
 from quincunx._types import Array, Frame, Ints
 
@@ -56,6 +56,8 @@ class PackedRecords:
     ----------
     rows, width : int
         Records and columns.
+    names : tuple or None
+        Those of the columns of a table that has some: a network refuses others than its nodes, in their order.
 
     Raises
     ------
@@ -78,6 +80,8 @@ class PackedRecords:
         flat = array.astype(np.uint8, copy=False).reshape(-1)
         self._bits = _core.PackedBits(flat, array.shape[1])
         self.rows, self.width = array.shape
+        known = _tables.axes(data)
+        self.names = known[1].labels if len(known) == 2 else None
 
     def __len__(self) -> int:
         return int(self.rows)

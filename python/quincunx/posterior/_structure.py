@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from quincunx import _check, _core, _optional
+from quincunx import _check, _core, _optional, _tables
 from quincunx._categories import Categories, CategoriesLike
 from quincunx._summary import Summary
 from quincunx._types import Array, Axes, ByLabel, NetworkX
@@ -125,15 +125,20 @@ class Structure:
             return data
         if isinstance(data, (PackedRecords, Summary)):
             raise TypeError(f"`data` must be records one by one, got {type(data).__name__}")
-        if hasattr(data, "columns") and hasattr(data, "to_numpy"):
-            found = Counter(data.columns)
+        named = hasattr(data, "columns") and hasattr(data, "to_numpy")  # pandas and polars
+        known = () if named else _tables.axes(data)
+        if named or (len(known) == 2 and known[1].labels is not None):
+            columns = list(data.columns) if named else known[1].labels
+            found = Counter(columns)
             if missing := [node for node in self.nodes if node not in found]:
                 raise ValueError(f"`data` must have the columns {list(self.nodes)}, got none of {missing}")
             if several := [node for node in self.nodes if found[node] > 1]:
                 raise ValueError(f"`data` must have the columns {list(self.nodes)} once, got {several[0]!r} again")
-            return self._coded(
-                [data[node].to_numpy() for node in self.nodes], [f"data[{node!r}]" for node in self.nodes]
-            )
+            table = data
+            if not named and not _tables.is_arrow(data):
+                table = dict(zip(columns, _check.unmasked(data, "data").T, strict=True))
+            parts = [np.asarray(table[node]) for node in self.nodes]
+            return self._coded(parts, [f"data[{node!r}]" for node in self.nodes])
         array = _check.unmasked(data, "data")
         if isinstance(data, (list, tuple)) and array.dtype.kind == "U":
             array = np.asarray(data, dtype=object)  # of words and numbers together NumPy made words
@@ -190,6 +195,8 @@ class Structure:
         if isinstance(data, PackedRecords):
             if data.width != len(self.nodes) or not self.is_binary:
                 raise ValueError(f"`data` must be {len(self.nodes)} columns of binary nodes, got {data.width} columns")
+            if data.names not in (None, self.nodes):  # which are packed in their order
+                raise ValueError(f"`data` must be packed of the columns {list(self.nodes)}, got {list(data.names)}")
             tables, rows = data._bits.count(families), data.rows
         else:
             flat, rows = self._data(data)
