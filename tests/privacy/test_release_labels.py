@@ -33,6 +33,35 @@ def table():
     return pd.DataFrame({"tea": [3, 1], "coffee": [0, 7], "milk": [2, 2]}, index=index)
 
 
+def test_levels_and_masks_of_cells_have_the_labels_of_the_counts(table):
+    levels = pd.DataFrame(np.arange(1.0, 7.0).reshape(2, 3), index=table.index, columns=table.columns)
+    people = pd.Series([3.0, 0.5], index=table.index)
+    for given in (
+        levels,
+        levels.to_numpy(),
+        levels.reset_index(drop=True),
+        levels.loc["Ann"],
+        people.to_frame("level"),
+    ):
+        alphas = privatize(table, epsilon=given).alpha
+        assert np.allclose(alphas, np.broadcast_to(np.exp(-np.asarray(given)), (2, 3)))
+    domain = [["Bob", "Cid", "Ann"], None]
+    assert privatize(
+        table, epsilon=people.reindex(domain[0], fill_value=1.0).to_frame(), domain=domain
+    ).alpha.shape == (3, 3)
+    for other in (levels[::-1], levels[["milk", "tea", "coffee"]], levels.loc["Ann"][::-1], people[::-1].to_frame()):
+        with pytest.raises(ValueError, match=r"`epsilon` must have the labels of `counts`, in their order"):
+            privatize(table, epsilon=other)
+    with pytest.raises(ValueError, match=r"`epsilon` must have the labels"):
+        privatize(table[["tea", "milk"]], epsilon=people)  # goes along the columns
+    with pytest.raises(ValueError, match=r"`epsilon` must have the labels"):
+        privatize(table, epsilon=people.to_frame(), domain=domain)
+    release, hidden = privatize(table, epsilon=1.0), levels > 4
+    assert np.array_equal(release.masked(hidden).values.mask, hidden.to_numpy())
+    with pytest.raises(ValueError, match=r"`mask` must have the labels of the release, in their order"):
+        release.masked(hidden[::-1])
+
+
 def test_a_release_of_a_data_frame_keeps_index_and_columns(table):
     release = privatize(table, epsilon=1.0, insecure_seed=1)
     assert (release.index, release.columns) == (("Ann", "Bob"), ("tea", "coffee", "milk"))

@@ -11,7 +11,7 @@ from quincunx import _check, _tables
 from quincunx._inference import parameters
 from quincunx._tables import Axes
 from quincunx._types import Array, Floats, Tags
-from quincunx.factorization._data import Counts, Data, Given, as_data, as_mask, refuse_other_labels, unpack
+from quincunx.factorization._data import Counts, Data, Given, as_data, as_mask, unpack
 from quincunx.factorization._estimator import FitOptions, model_doc
 from quincunx.factorization._in_sample import InSample
 from quincunx.factorization._layout import Factor, Layout
@@ -190,9 +190,9 @@ class PoissonBlockmodel(InSample):
         if alpha is None and not isinstance(released, Release):
             alpha = self._earlier_alpha()
         axes = _tables.axes(released)
-        refuse_other_labels(_tables.axes(alpha), axes, "alpha")
-        refuse_other_labels(_tables.axes(mask), axes, "mask")
-        refuse_other_labels(axes, self._posterior.problem.data.axes, "released", "the fit", first=1)
+        _tables.refuse_other_labels(_tables.axes(alpha), axes, "alpha")
+        _tables.refuse_other_labels(_tables.axes(mask), axes, "mask")
+        _tables.refuse_other_labels(axes, self._posterior.problem.data.axes, "released", "the fit", first=1)
         values, ratios, held_out = unpack(_tables.array(released, "released"), alpha, mask, self.noise)
         checked = InSample._checked_values(self, values, reset=False)
         held_out = as_mask(held_out, checked.shape)

@@ -28,7 +28,7 @@ from quincunx._rng import RandomSource
 from quincunx._types import DataFrame, Floats
 from quincunx.errors import ConvergenceWarning
 from quincunx.factorization._blockmodel import PoissonBlockmodel
-from quincunx.factorization._data import Counts, Data, Given, as_data, refuse_other_labels
+from quincunx.factorization._data import Counts, Data, Given, as_data
 from quincunx.factorization._estimator import CountFactorization
 from quincunx.factorization._matrix import PoissonFactorization
 from quincunx.factorization._posterior import Posterior
@@ -367,7 +367,7 @@ def _folds(folds: int | npt.ArrayLike, data: Data, seed: int) -> npt.NDArray[np.
         rng = np.random.default_rng(np.random.SeedSequence([seed, 0x666F6C64]))  # "fold": a stream of its own
         found[rng.permutation(cells)] = np.arange(len(cells)) % number
         return found.reshape(data.shape)
-    refuse_other_labels(_tables.axes(folds), data.axes, "folds")
+    _tables.refuse_other_labels(_tables.axes(folds), data.axes, "folds")
     found = _check.counts(folds, "folds", minimum=-1).astype(np.intp)
     if found.shape != data.shape:
         raise ValueError(f"`folds` must be a number or have shape {data.shape}, got {found.shape}")

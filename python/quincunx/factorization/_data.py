@@ -147,30 +147,6 @@ def _mask(mask: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     return np.array(array, order="C")
 
 
-def refuse_other_labels(own: Axes, axes: Axes, name: str, of: str = "`released`", first: int = 0) -> None:
-    """Refuse axes whose labels, from the first that matters on, are not those of others: cells go by their position.
-
-    Axes of the same names in another order are refused, too, and numbers in another order than those of no labels.
-    """
-    if own and axes and len(own) != len(axes):  # which of them, an array that is broadcast does not say
-        raise ValueError(f"`{name}` must have the {len(axes)} axes of {of} where both have labels, got {len(own)}")
-    names, others = ([axis.name for axis in some] for some in (own, axes))
-    if names != others and None not in names and set(names) == set(others):
-        raise ValueError(f"`{name}` must have the axes of {of}, in their order: they are {names}, not {others}")
-    for place, (axis, other) in enumerate(zip(own, axes, strict=False)):
-        told = other.labels if axis.labels is None else axis.labels
-        if place < first or told is None:
-            continue
-        mine, theirs = (tuple(range(len(told))) if one.labels is None else one.labels for one in (axis, other))
-        if None in (axis.labels, other.labels) and set(mine) != set(theirs):
-            continue  # labels beside none
-        if mine != theirs and _tables.reread(mine) != _tables.reread(theirs):
-            raise ValueError(
-                f"`{name}` must have the labels of {of}, in their order: axis {place} has "
-                f"{reprlib.repr(mine)}, not {reprlib.repr(theirs)}"
-            )
-
-
 def as_mask(mask: Given, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
     """Return a mask for an array of a shape; None where nothing is held out."""
     if mask is None:

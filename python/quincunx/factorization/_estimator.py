@@ -25,7 +25,7 @@ from quincunx._tables import Axes
 from quincunx._types import Array, Client, Facts, Floats, Tags
 from quincunx.errors import MisfitWarning, TooLargeError
 from quincunx.factorization._chains import Problem
-from quincunx.factorization._data import Counts, Data, Given, as_data, as_mask, refuse_other_labels, unpack
+from quincunx.factorization._data import Counts, Data, Given, as_data, as_mask, unpack
 from quincunx.factorization._dispersion import Dispersion, Likelihood, Shapes
 from quincunx.factorization._layout import Factor, Layout, PriorLike
 from quincunx.factorization._misfit import working_memory
@@ -400,7 +400,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             entries = value if isinstance(value, (list, tuple)) else [value]
             for axis, own in itertools.product(itertools.chain(*map(_tables.axes, entries)), data.axes):
                 if set(axis.labels or ()) == set(own.labels or ()):
-                    refuse_other_labels((axis,), (own,), name)
+                    _tables.refuse_other_labels((axis,), (own,), name)
 
     def _fit_to(
         self,
@@ -478,8 +478,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         if are_files(released):
             raise ValueError("`released` must be one table here, got a list of files, which `fit` alone takes")
         table, axes, complete = self._table(_check.computed(released))
-        refuse_other_labels(_tables.axes(alpha), axes, "alpha")
-        refuse_other_labels(_tables.axes(mask), axes, "mask")
+        _tables.refuse_other_labels(_tables.axes(alpha), axes, "alpha")
+        _tables.refuse_other_labels(_tables.axes(mask), axes, "mask")
         values, ratios, held_out = unpack(table, alpha, mask, self.noise)
         if not complete and ratios.any():
             raise ValueError(
@@ -494,7 +494,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         named = _tables.fitting(axes, checked.shape)
         if not reset:
             of_fit = self._posterior.problem.data.axes
-            refuse_other_labels(named, of_fit, "released", "the fit", first=int(self._takes_new_rows))
+            _tables.refuse_other_labels(named, of_fit, "released", "the fit", first=int(self._takes_new_rows))
         how = {"noise": self.noise, "non_integer": self.non_integer}
         return as_data(checked, ratios, held_out, **how, axes=named, kept=isinstance(table, Release))
 

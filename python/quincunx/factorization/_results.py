@@ -14,7 +14,7 @@ from quincunx._inference import PosteriorEstimator
 from quincunx._sklearn import validation
 from quincunx._types import Axes, DataTree, Floats, SeveralAxes
 from quincunx.factorization import _plot
-from quincunx.factorization._data import Data, as_mask, refuse_other_labels
+from quincunx.factorization._data import Data, as_mask
 from quincunx.factorization._misfit import STATISTICS, Misfit, PredictiveCheck, misfit, predictive_check
 from quincunx.factorization._posterior import Posterior
 
@@ -216,7 +216,7 @@ class Results(PosteriorEstimator):
         shape = posterior.problem.data.shape
         own = self._as_fitted()._own_held_out(shape)
         for value, name in ((counts, "counts"), (mask, "mask")):
-            refuse_other_labels(_tables.axes(value), posterior.problem.data.axes, name, "the fit")
+            _tables.refuse_other_labels(_tables.axes(value), posterior.problem.data.axes, name, "the fit")
         chosen = posterior.problem.data.held_out if mask is None else as_mask(mask, shape)
         if chosen is not None and own is not None:
             chosen = chosen & ~own

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from quincunx import _check, _core, _tables
 from quincunx._inference import parameters
 from quincunx._types import Array, Facts, Floats
-from quincunx.factorization._data import Counts, Given, refuse_other_labels
+from quincunx.factorization._data import Counts, Given
 from quincunx.factorization._layout import Layout, PriorLike
 from quincunx.factorization._transform import RowTransformer
 from quincunx.privacy._release import Release
@@ -189,7 +189,7 @@ class Topics(RowTransformer):
         else:
             if noisy:
                 raise ValueError("`proportions` must be None with a release, whose counts are not known")
-            refuse_other_labels(_tables.axes(proportions)[:1], data.axes[:1], "proportions", "`counts`")
+            _tables.refuse_other_labels(_tables.axes(proportions)[:1], data.axes[:1], "proportions", "`counts`")
             shares = _check.reals_where(proportions, "proportions", "at least 0", lambda x: x >= 0)
             if shares.shape != (expected := (len(data.values), len(components))):
                 raise ValueError(f"`proportions` must have shape {expected}, got {shares.shape}")
@@ -259,7 +259,8 @@ class Topics(RowTransformer):
         _check.one_of(measure, "measure", ("umass", "npmi"))
         if isinstance(counts, Release):
             raise ValueError("`counts` must be public counts, got a release, whose noise is in most cells")
-        refuse_other_labels(_tables.axes(counts), self._posterior.problem.data.axes, "counts", "the fit", first=1)
+        of_fit = self._posterior.problem.data.axes
+        _tables.refuse_other_labels(_tables.axes(counts), of_fit, "counts", "the fit", first=1)
         components = self.components_
         number = _check.whole(n, "n", minimum=2)
         present = _presence(counts, components.shape[1])

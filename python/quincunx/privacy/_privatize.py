@@ -51,8 +51,9 @@ def privatize(
         sparse array of SciPy is made dense, as each of its zeros gets noise; so is a networkx graph, the weights of
         parallel edges added, an undirected one above the diagonal alone, so that an edge is one count.
     epsilon : float or array_like of float
-        Privacy level, > 0; an array gives one for each entry, or by NumPy's rules for each row or column. The guarantee
-        is then the largest, and `alpha` an array of the shape of the counts.
+        Privacy level, > 0; an array gives one for each entry, or by NumPy's rules for each row or column, whose labels,
+        if it has some, must be those of the counts. The guarantee is then the largest, and `alpha` an array of the
+        shape of the counts.
     n : int
         L1 distance within which arrays are to be distinguished by no more than `epsilon`, >= 1.
     record_bound : int, optional
@@ -114,6 +115,9 @@ def privatize(
     table, axes = _tables.array(counts, "counts", triangle=True), _tables.axes(counts)
     if domain is not None:
         table, axes = _tables.on_domain(counts, axes, domain, "counts")
+    if own := _tables.axes(epsilon):  # an array goes along the last axes, and what is one for all has no label there
+        levels = [_tables.Axis() if extent == 1 else axis for axis, extent in zip(own, np.shape(epsilon), strict=False)]
+        _tables.refuse_other_labels(tuple(levels), axes[-len(own) :], "epsilon", "`counts`")
     small = _check.flag(compact, "compact")
     release = _privatize(table, epsilon, n, record_bound, small, insecure_seed)
     release.axes_ = _tables.fitting(axes, release.shape)

@@ -227,9 +227,10 @@ class Release(Guaranteed, ReadOnly):
         Raises
         ------
         ValueError
-            If the mask has another shape than the values.
+            If the mask has another shape than the values, or their labels in another order.
         """
         _check.fits(mask, "mask")
+        _tables.refuse_other_labels(_tables.axes(mask), self.axes_, "mask", "the release")
         hidden = np.asarray(mask)
         if hidden.shape not in ((), self.values.shape):
             raise ValueError(f"`mask` must have shape {self.values.shape}, got {hidden.shape}")
