@@ -1,5 +1,6 @@
 """Long jobs in folders: what stops them, what goes on, and what is said of them."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -20,7 +21,7 @@ import numpy as np
 import pytest
 
 import quincunx
-from quincunx import _job_checks, _job_folder, cli, lattices
+from quincunx import _executors, _job_checks, _job_folder, cli, lattices
 from quincunx.counting import count_spanning_trees, independence_polynomial
 from quincunx.counting._records import records
 from quincunx.factorization import PoissonFactorization
@@ -264,6 +265,15 @@ def test_inputs_are_found_from_anywhere(run, tmp_path, folder, monkeypatch):
     (folder / "result.json").unlink()
     monkeypatch.chdir("/")
     assert run("job", "resume", folder)[:2] == (0, "3\n")
+    # The file of a scheduler is that of the terminal which goes on.
+    (folder / "result.json").unlink()
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path / "there")
+    (tmp_path / "there" / "scheduler.json").write_text("{}")
+    asked = []
+    monkeypatch.setattr(_executors, "dask_client", lambda where: asked.append(where) or contextlib.nullcontext())
+    assert run("job", "resume", folder, "--dask", "scheduler.json")[:2] == (0, "3\n")
+    assert asked == [str(tmp_path / "there" / "scheduler.json")]
 
 
 def test_another_version_is_said(run, folder):

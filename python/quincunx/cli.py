@@ -381,8 +381,8 @@ def _job_resume(dir: str, *, dask: Dask = None, notify: str | None = None, progr
     from quincunx import _jobs
 
     job, verb, options = _job_in(dir, "job resume")
-    if "dask" in verb.parameters:
-        options["dask"] = dask
+    if "dask" in verb.parameters:  # its file is named from here, and not from where the job was begun
+        options["dask"] = os.path.abspath(dask) if dask is not None and os.path.exists(dask) else dask
     elif dask is not None:
         raise ValueError(f"`dask` must be left out: {verb.words[2]} runs in one process")
     if (result := job.result) is not None:  # for which nothing is read again
