@@ -167,3 +167,21 @@ def test_vectors_beyond_the_clients_ball_are_warned_of():
 def test_what_is_no_vector_is_refused(call, error, words):
     with pytest.raises(error, match=re.escape(words)):
         call(ldp.MultivariateNormalModel(**FEW))
+
+
+@pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
+def test_log_likelihoods_are_of_the_columns_of_the_fit():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.random.default_rng(0).normal([0.0, 3.0], size=(50, 2)), columns=["a", "b"])
+    release = privacy.GaussianMechanism(sigma=0.5, sensitivity=1.0).release(frame, insecure_seed=1)
+    how = {"n_chains": 1, "n_warmup": 20, "n_draws": 20, "random_state": 0}
+    for model in (
+        ldp.MultivariateNormalModel(**how).fit(release),
+        ldp.MultivariateNormalModel(**how).fit([release, frame]),
+    ):
+        assert model.log_likelihoods(release).shape == (1, 20, 50)
+        unnamed = privacy.Release(release.values, release.guarantee, noise=release.noise)
+        assert np.array_equal(model.log_likelihoods([unnamed]), model.log_likelihoods(release))
+        for other in (release[:, [1, 0]], frame[["b", "a"]], [release, release[:, [1, 0]]]):
+            with pytest.raises(ValueError, match="must have the same columns in the same order"):
+                model.log_likelihoods(other)

@@ -176,10 +176,13 @@ class MultivariateNormalModel(ScalarModel):
         if isinstance(released, dict):
             refuse_other_columns(released.values(), "released")
         found = super()._groups(released, mechanism, exact, **data)
-        if len(names := {group.named for group in found if group.named is not None}) > 1:
-            raise ValueError(f"`released` must have the same columns in the same order throughout, got {sorted(names)}")
+        _refuse_other_names(found)
         refuse_different((self._dimension([group]) for group in found), "released", "as many coordinates")
         return found
+
+    def _log_likelihoods(self, users: Sequence[Users]) -> Floats:
+        _refuse_other_names([*self._fitted().problem.groups, *(group for some, _ in users for group in some[:1])])
+        return super()._log_likelihoods(users)
 
     def _numbers(self, released: npt.ArrayLike) -> Floats:
         rows = np.ascontiguousarray(_check.reals(released, "released"))
@@ -208,3 +211,9 @@ class MultivariateNormalModel(ScalarModel):
         truth["covariance"] = spread = covariance(d, *self._of_covariance(), rng)
         x = truth["mean"] + rng.multivariate_normal(np.zeros(d), spread, n, method="cholesky")
         return truth, (x + rng.normal(size=x.shape) * sigmas(self._noise(None, None), d),), {}
+
+
+def _refuse_other_names(groups: Sequence[Group]) -> None:
+    """Refuse groups whose columns have other names, or the same in another order."""
+    if len(names := {group.named for group in groups if group.named is not None}) > 1:
+        raise ValueError(f"`released` must have the same columns in the same order throughout, got {sorted(names)}")
