@@ -273,6 +273,25 @@ def test_a_warm_start_continues_with_fresh_random_numbers():
     assert model.draws_["theta"].shape == (2, 1200, 4)
 
 
+@pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
+def test_a_warm_start_with_other_parameters_is_a_fit_anew():
+    """With more categories, features or groups there is nowhere to go on from; it ended in a panic of the core."""
+    settings = {"n_chains": 2, "n_warmup": 20, "n_draws": 20, "max_depth": 4, "random_state": 0, "inference": "nuts"}
+    x, y = told_records(100)
+    bits = [0, 1, 1, 0, 1]
+    for make, first, second in (
+        (ldp.HistogramModel, ([0, 1, 2],), ([0, 1, 2, 3, 3],)),
+        (ldp.HistogramModel, ([0, 1, 2, 3, 3],), ([0, 1, 2],)),
+        (ldp.BernoulliModel, (bits,), ({"a": bits, "b": bits},)),
+        (ldp.BernoulliModel, ({"a": bits, "b": bits},), (bits,)),
+        (ldp.LinearRegression, (x, y), (np.column_stack([x, x[:, 0] ** 2]), y)),
+    ):
+        warm, alone = make(**settings, warm_start=True).fit(*first).fit(*second), make(**settings).fit(*second)
+        assert warm.posterior_mean_.keys() == alone.posterior_mean_.keys()
+        for name, draws in alone.draws_.items():
+            assert np.array_equal(warm.draws_[name], draws)
+
+
 @uncollected()
 def test_ctrl_c_stops_chains_within_a_fifth_of_a_second():
     rows = privacy.UnaryEncoding(1.0, 8).release(np.random.default_rng(0).integers(0, 8, 20_000), insecure_seed=1)

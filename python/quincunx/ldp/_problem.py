@@ -196,7 +196,8 @@ class Chains(_Together):
 
     def advance(self, steps: int, report: Report | None) -> bool:
         """Take all steps; what was drawn before an exception stays."""
-        starts = [run.state["last"].tolist() if run.state else None for run in self._runs]
+        lasts = [run.state.get("last", ()) for run in self._runs]  # of a warm start with other parameters is none
+        starts = [list(map(float, last)) if len(last) == self._problem.core.dimension else None for last in lasts]
         how = self._schedule
         settings = how.n_warmup, how.n_draws, how.max_depth, how.target_accept
         self._chains.run(self._problem.core, settings, starts, min(how.threads, len(starts)), report)
