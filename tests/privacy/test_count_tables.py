@@ -415,6 +415,12 @@ def test_a_data_frame_with_a_column_of_labels_is_refused():
     with pytest.raises(ValueError, match=r"its column 'id' looks like labels, .* set_index\('id'\)"):
         privatize(ids, epsilon=1.0)
     assert privatize(ids.set_index("id"), epsilon=1.0).shape == (7, 1)
+    pyarrow = pytest.importorskip("pyarrow")  # which have no index
+    table = pyarrow.Table.from_pandas(ids, preserve_index=False)
+    for other in (table, table.to_batches()[0]):
+        with pytest.raises(ValueError, match=r"its column 'id' looks like labels.*: leave it out, or give an array"):
+            privatize(other, epsilon=1.0)
+    assert privatize(table.select(["tea"]), epsilon=1.0).shape == (7, 1)
     assert privatize(ids.to_numpy(), epsilon=1.0).shape == (7, 2)
     edges = pd.DataFrame({"sender": [1, 1, 2], "receiver": [2, 3, 1], "count": [5, 2, 1]})
     with pytest.raises(ValueError, match=r"set_index\(\['sender', 'receiver'\]\)"):

@@ -110,7 +110,7 @@ def privatize(
         raise ValueError(
             "`record_bound` must be None for an undirected network: an edge is one count, and a row of them no record"
         )
-    if _tables.is_frame(counts):
+    if _tables.is_frame(counts) or _tables.is_arrow(counts):
         refuse_keys(counts)
     table, axes = _tables.array(counts, "counts", triangle=True), _tables.axes(counts)
     if domain is not None:

@@ -25,7 +25,6 @@ import numpy.typing as npt
 from quincunx import _check, _csv, _tables
 from quincunx._csv import Row, is_number
 from quincunx._tables import Axes, Axis
-from quincunx._types import DataFrame
 
 # What a column of identifiers and one of counts tend to be called.
 _KEYS = {"id", "index", "key", "name", "row", "col", "column", "user", "person", "unnamed: 0"}
@@ -76,18 +75,20 @@ def _few(axis: Axis) -> str:
     return (f"{axis.name} " if axis.name is not None else "") + f"({shown})"
 
 
-def refuse_keys(frame: DataFrame) -> None:
-    """Refuse a DataFrame of pandas with a column of labels: one that is called an identifier and looks like it."""
-    names = [str(name).lower() for name in frame.columns]
+def refuse_keys(frame: Any) -> None:
+    """Refuse a table of pandas, polars or pyarrow with a column that is called an identifier and looks like one."""
+    has_index = _tables.is_frame(frame)
+    columns = list(frame.columns) if has_index else list(_tables.axes(frame)[1].labels or ())
+    names = [str(name).lower() for name in columns]
     called = [name in _ENDS or name.endswith("_id") for name in names]
-    keys = [column for column, key in zip(frame.columns, called, strict=True) if key]
+    keys = [column for column, key in zip(columns, called, strict=True) if key]
     long = len(keys) >= 2 and names[-1] in _COUNTS
     for key in keys:
-        column = frame[key]
-        if column.ndim == 1 and (long or looks_like_labels([str(label) for label in column.tolist()])):
+        if columns.count(key) == 1 and (long or looks_like_labels([str(label) for label in np.asarray(frame[key])])):
+            instead = f"set_index({keys if long else key!r})" if has_index else "leave it out"
             raise ValueError(
                 f"`counts` must hold counts, but its column {key!r} looks like labels, which would be released as "
-                f"counts: set_index({keys if long else key!r}), or give counts.to_numpy() if all are counts"
+                f"counts: {instead}, or give {'counts.to_numpy()' if has_index else 'an array'} if all are counts"
             )
 
 
