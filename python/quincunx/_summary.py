@@ -316,7 +316,8 @@ class Summary:
         model : object
             Whose ``summarize`` is called with each part.
         columns : str or list of str, optional
-            Which columns of frames and files hold the reports; by default those of `model`'s nodes, or all others.
+            Which columns of frames and files hold the reports; by default those of `model`'s nodes, or all others. Of
+            a network they are its nodes, or stand for these in their order.
         target : str, optional
             Of a regression: the column of the answers.
         unsafe : bool
@@ -406,7 +407,9 @@ class _Each:
     def wanted(self) -> Sequence[str] | None:
         """Return the columns to read from a file, None for all."""
         columns = [self.columns] if isinstance(self.columns, str) else self.columns
-        columns = getattr(self.model, "nodes", None) if columns is None else columns
+        nodes = getattr(self.model, "nodes", None)
+        if columns is None or (nodes is not None and set(columns) == set(nodes)):
+            columns = nodes  # in their order; columns of other names stand for them in turn
         return None if columns is None else [*columns, *([] if self.target is None else [self.target])]
 
     def refuse_missing(self, names: Sequence[str]) -> None:

@@ -62,6 +62,11 @@ def test_columns_go_by_their_names_whatever_table_has_them():
     with pytest.raises(ValueError, match=r"none of \['sky'\]"):
         WORDS.count_tables(table.rename_columns(["road", "sea"]))
     bits = pd.DataFrame(RECORDS, columns=list("abcd"))
+    for columns in (None, list("dbca"), list("abcd")):
+        for parts in (bits, bits[list("dcba")], [bits[:50], bits[50:][list("bacd")]]):
+            assert Summary.from_parts(parts, BINARY, columns=columns) == BINARY.summarize(RECORDS)
+    others = bits.rename(columns=dict(zip("abcd", "wxyz", strict=True)))[list("zyxw")]
+    assert Summary.from_parts(others, BINARY, columns=list("wxyz")) == BINARY.summarize(RECORDS)
     assert BINARY.summarize(PackedRecords(bits)) == BINARY.summarize(RECORDS)
     with pytest.raises(ValueError, match=r"packed of the columns \['a', 'b', 'c', 'd'\], got \['b', 'a', 'c', 'd'\]"):
         BINARY.summarize(PackedRecords(bits[list("bacd")]))
