@@ -788,6 +788,8 @@ def test_names_of_features_are_saved_and_forgotten():
         with pytest.raises(ValueError, match="feature names"):
             fitted.log_likelihoods(mechanism.release(frame[["b", "a"]]), y)
     model.fit(mechanism.release(pandas.DataFrame(x)[[1, 0]]), y).predict(x)  # numbers are no names, nor warned of
+    with pytest.raises(TypeError, match="string names"):  # before the chains
+        model.set_params(progress=lambda done, total: 1 / 0).fit(frame.rename(columns={"b": 0}), y.values)
 
 
 def test_an_interrupted_fit_has_its_labels_and_names():

@@ -113,33 +113,35 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         {fitted}
         """
         groups, bound, classes = self._data(x, y, n, mechanism)
+        names = self._names(x)
 
         def kept(stopped: object) -> None:
             if classes is not None:
                 self.classes_ = classes
-            self._heed_names(x, reset=True)
+            self._set_names(names)
 
         self._fit(groups, executor, kept)
         self._warn_of_clipping(bound)
         return self
 
-    def _heed_names(self, x: Any, *, reset: bool) -> None:
-        """Take the names of the columns, those of a frame, a release or a summary; without `reset` compare them."""
+    def _names(self, x: Any) -> Array | None:
+        """Return the names of the columns of a frame, a release or a summary; None where it has none, or moments."""
+        if self.kind != "inputs":
+            return None
         parts = split(x, "x") or [x]
-        if self.kind == "inputs" and not any(isinstance(part, (Release, Summary)) for part in parts):
-            validation()._check_feature_names(self, x, reset=reset)
-            return
-        if reset:
-            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        if not any(isinstance(part, (Release, Summary)) for part in parts):
+            found: Array | None = validation()._get_feature_names(x)
+            return found
         several = (part.parts if isinstance(part, Summary) else [part] for part in parts)
-        found = [one.named if isinstance(one, Part) else names_of(one) for some in several for one in some]
-        names = next((list(own) for own in found if own is not None), ["0"])
-        if self.kind != "inputs" or all(map(str.isdecimal, names)):  # numbers are no names to scikit-learn
-            return
-        if reset:
-            self.feature_names_in_ = np.array(names, dtype=object)
-        elif names != list(getattr(self, "feature_names_in_", names)):
-            raise ValueError("The feature names should match those that were passed during fit.")
+        known = [one.named if isinstance(one, Part) else names_of(one) for some in several for one in some]
+        names = next((own for own in known if own is not None), ())
+        # Numbers are no names to scikit-learn.
+        return None if all(map(str.isdecimal, names)) else np.array(names, dtype=object)
+
+    def _set_names(self, names: Array | None) -> None:
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        if names is not None:
+            self.feature_names_in_ = names
 
     def summarize(
         self,
@@ -246,7 +248,8 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         if frames and not first:  # before anything is added
             validation()._check_n_features(self, x, reset=False)
             validation()._check_feature_names(self, x, reset=False)
-        return self._fit_more(chunk, executor, (lambda: self._heed_names(x, reset=True)) if first else None)
+        names = self._names(x)
+        return self._fit_more(chunk, executor, (lambda: self._set_names(names)) if first else None)
 
     def _warn_of_clipping(self, bound: float | None) -> None:
         """Warn where the posterior mean of the covariance puts many records beyond the clients' bound."""
@@ -301,7 +304,8 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         if self.kind != "inputs":
             raise ValueError('`kind` must be "inputs": a sum over users has no likelihood of one of them')
         each_group = []
-        self._heed_names(x, reset=False)
+        if (names := self._names(x)) is not None and list(names) != list(getattr(self, "feature_names_in_", names)):
+            raise ValueError("The feature names should match those that were passed during fit.")
         for records in self._pairs(x, y, mechanism):
             known = self.__dict__.get("classes_")
             (rows, answers, noise, for_y), _, classes = self._records(*records, mechanism, known)
