@@ -222,5 +222,5 @@ def _filled(released: npt.ArrayLike, own: int) -> tuple[npt.ArrayLike, Array | N
     found = values.data.copy()
     found[missing] = found[~missing][0]
     if isinstance(released, Release):  # whose categories may be in another order
-        found = Release(found, released.guarantee, _axes=released.axes_)
+        return Release(found, released.guarantee, _axes=released.axes_), missing
     return found, missing

@@ -128,7 +128,7 @@ class Structure:
         named = hasattr(data, "columns") and hasattr(data, "to_numpy")  # pandas and polars
         known = () if named else _tables.axes(data)
         if named or (len(known) == 2 and known[1].labels is not None):
-            columns = list(data.columns) if named else known[1].labels
+            columns = list(data.columns) if named else list(known[1].labels or ())
             found = Counter(columns)
             if missing := [node for node in self.nodes if node not in found]:
                 raise ValueError(f"`data` must have the columns {list(self.nodes)}, got none of {missing}")
