@@ -22,15 +22,21 @@ import pytest
 
 import quincunx
 from quincunx import _executors, _job_checks, _job_folder, cli, lattices
-from quincunx.counting import count_spanning_trees, independence_polynomial
+from quincunx.counting import count_independent_sets, count_spanning_trees, independence_polynomial
 from quincunx.counting._records import records
 from quincunx.factorization import PoissonFactorization
 from quincunx.privacy import privatize
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and processes as on Unix")
 
-LONG = ["count", "independent-sets", "square", "22x400", "--threads", "1", "--checkpoint-interval", "0.02"]
+LONG = ["count", "independent-sets", "square", "22x1000", "--threads", "1", "--checkpoint-interval", "0.02"]
 SMALL = ["count", "independent-sets", "square", "8x8"]
+
+
+@pytest.fixture(scope="module")
+def long_count():
+    """The count of `LONG` without a stop: a job of seconds, so that even a busy machine sees its checkpoints."""
+    return count_independent_sets(lattices.square(22, 1000))
 
 
 @pytest.fixture
@@ -597,7 +603,7 @@ def release(tmp_path):
 
 @pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning", "ignore::quincunx.errors.MisfitWarning")
 def test_a_fit_is_a_job_and_the_model_lies_in_its_folder(run, job, folder, tmp_path, release):
-    words = ["--components", "2", "--warmup", "200", "--draws", "800", "--chains", "2", "--seed", "1", "--thin", "1"]
+    words = ["--components", "2", "--warmup", "200", "--draws", "8000", "--chains", "2", "--seed", "1", "--thin", "1"]
     words = ["factorize", tmp_path / "released.npz", *words, "--checkpoint-interval", "0.05", "--threads", "1"]
     process = job("start", *words, "--dir", folder)
     saved(folder, process)
@@ -612,11 +618,30 @@ def test_a_fit_is_a_job_and_the_model_lies_in_its_folder(run, job, folder, tmp_p
     status, out, _ = run("job", "resume", folder)
     assert status == 0
     assert "log_likelihood" in out
-    whole = PoissonFactorization(2, n_warmup=200, n_draws=800, thin=1, n_chains=2, random_state=1).fit(release)
+    whole = PoissonFactorization(2, n_warmup=200, n_draws=8000, thin=1, n_chains=2, random_state=1).fit(release)
     found = PoissonFactorization.load(folder / "model.npz")
     for name, draws in whole.draws_.items():
         np.testing.assert_array_equal(found.draws_[name], draws)
     assert run("job", "verify", folder)[0] == 2
+
+
+@pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning", "ignore::quincunx.errors.MisfitWarning")
+def test_the_state_of_a_fit_stays_until_its_result_is_written(run, folder, tmp_path, release, monkeypatch, capsys):
+    def full(job, name, value, whole=_job_folder.Folder.write):
+        if name == "result.json":
+            raise OSError("no room")
+        whole(job, name, value)
+
+    words = ["factorize", tmp_path / "released.npz", "--warmup", "20", "--draws", "30", "--seed", "1"]
+    with monkeypatch.context() as patch:
+        patch.setattr(_job_folder.Folder, "write", full)
+        status, _, err = run("job", "start", *words, "--dir", folder)
+    assert (status, "no room" in err) == (2, True)
+    assert (folder / "state.ckpt").exists()
+    first = PoissonFactorization.load(folder / "model.npz").embedding_
+    assert run("job", "resume", folder)[0] == 0
+    assert not (folder / "state.ckpt").exists()
+    np.testing.assert_array_equal(PoissonFactorization.load(folder / "model.npz").embedding_, first)
 
 
 def test_a_fit_that_goes_on_names_the_options_that_it_was_told(run, folder, tmp_path, release):
@@ -666,7 +691,7 @@ def command(tmp_path):
 def test_the_script_for_slurm_is_queued_again_until_it_is_done(tmp_path, command, long_count):
     """A scheduler of a few lines: it signals what `srun` runs, as Slurm does, and starts the script again if asked."""
     script = script_of("command_line.md", "#SBATCH")
-    given = "square 22x400 --checkpoint-interval 0.02 --threads 1"
+    given = "square 22x1000 --checkpoint-interval 0.02 --threads 1"
     assert "king 43x43 --memory 14G" in script
     (tmp_path / "job.sh").write_text(script.replace("king 43x43 --memory 14G", given))
     srun = 'test "$SRUN_CPUS_PER_TASK" = 2 || exit 9; echo $$ > task; exec "$@"'

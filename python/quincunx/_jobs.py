@@ -24,6 +24,7 @@ from typing import Annotated, Never
 
 import quincunx
 from quincunx import _child, _core
+from quincunx._inference._checkpoint import kept_until_the_end
 from quincunx._job_folder import FORMAT, Folder, birth_of, forecast_in_words, now, spent_in, spoken
 from quincunx._progress import reporting
 from quincunx._types import Facts
@@ -176,8 +177,8 @@ class _Run:
         self._job.log("start", host=host, pid=pid, birth=birth_of(pid), quincunx=quincunx.__version__, strict=True)
         with self._signals():
             try:
-                value = self._value()
-                facts = self._finished(value)
+                with kept_until_the_end():
+                    facts = self._finished(self._value())
             except BaseException as error:
                 stopped = isinstance(error, KeyboardInterrupt)
                 event = "stop" if stopped else "failed"
@@ -219,7 +220,7 @@ class _Run:
         }
         try:
             self._job.write("result.json", facts)
-        except OSError:  # its state is gone, so that nothing else has it
+        except OSError:  # the state of a count is gone, so that nothing else has it
             print(f"quincunx: result.json could not be written; it holds\n{json.dumps(facts)}", file=sys.stderr)
             raise
         return facts

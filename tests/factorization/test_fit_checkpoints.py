@@ -190,6 +190,23 @@ def test_a_warm_start_is_kept_too(file):
     assert_same_runs(again.fit(DATA, checkpoint=file), whole)
 
 
+def test_the_file_stays_until_the_fit_has_been_looked_at(file, monkeypatch):
+    def stopped(self):
+        raise Enough
+
+    whole, fit = clone(MODEL).fit(DATA), clone(MODEL)
+    with monkeypatch.context() as patch:
+        patch.setattr(PoissonFactorization, "misfit_", property(stopped))
+        with pytest.raises(Enough):
+            fit.fit(DATA, checkpoint=file, checkpoint_interval=0)
+    assert_same_runs(fit, whole)
+    seen = []
+    again = clone(MODEL).set_params(callback=lambda *_: seen.append(1))
+    assert_same_runs(again.fit(DATA, checkpoint=file), whole)
+    assert len(seen) < 10  # of 120 sweeps
+    assert not file.exists()
+
+
 def test_randomness_that_nobody_chose_is_that_of_the_file(file):
     model = clone(MODEL).set_params(random_state=None)
     with pytest.raises(Enough):

@@ -5,7 +5,9 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 
@@ -124,6 +126,9 @@ class Checkpoint(Pause):
 
     def close(self, *, remove: bool) -> None:
         """Let the file go, and remove it where it has served; a fit is not lost by that it cannot be."""
+        if remove and (served := _SERVED.get()) is not None:
+            served.append(self)
+            return
         try:
             if remove:
                 os.unlink(self.path)
@@ -133,6 +138,27 @@ class Checkpoint(Pause):
             warnings.warn(f"checkpoint {self.path}: cannot be removed: {error}", RuntimeWarning, stacklevel=2)
         finally:
             self._lock.release()
+
+
+#: The files that have served, where they are to stay until what was found is elsewhere.
+_SERVED: ContextVar[list[Checkpoint] | None] = ContextVar("served", default=None)
+
+
+@contextmanager
+def kept_until_the_end() -> Iterator[None]:
+    """Remove the files of fits only at the end of the outermost of these blocks, and not at all if it fails."""
+    if _SERVED.get() is not None:
+        yield
+        return
+    served: list[Checkpoint] = []
+    token, failed = _SERVED.set(served), True
+    try:
+        yield
+        failed = False
+    finally:
+        _SERVED.reset(token)
+        for file in served:
+            file.close(remove=not failed)
 
 
 def _check_run(run: Run, fresh: Run, problem: Problem[S]) -> None:

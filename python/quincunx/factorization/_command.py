@@ -15,6 +15,7 @@ import numpy as np
 from quincunx import _check, _csv, factorization
 from quincunx._docs import sections
 from quincunx._executors import dask_client
+from quincunx._inference._checkpoint import kept_until_the_end
 from quincunx._npz import write_whole
 from quincunx._progress import Progress
 from quincunx._tables import Axis
@@ -165,20 +166,21 @@ def factorize_command(
     if isinstance(out, (str, os.PathLike)):  # before the fit
         if os.path.isdir(os.path.abspath(out)) or not os.access(os.path.dirname(os.path.abspath(out)), os.W_OK):
             raise ValueError(f"`out` must be a file in a folder that can be written, got {os.fspath(out)}")
-    try:
-        with dask_client(dask) as client:
-            estimator.fit(release, client=client, checkpoint=checkpoint, checkpoint_interval=checkpoint_interval)
-    except KeyboardInterrupt:
-        if out is not None and table is None and hasattr(estimator, "n_iter_"):
+    with kept_until_the_end():
+        try:
+            with dask_client(dask) as client:
+                estimator.fit(release, client=client, checkpoint=checkpoint, checkpoint_interval=checkpoint_interval)
+        except KeyboardInterrupt:
+            if out is not None and table is None and hasattr(estimator, "n_iter_"):
+                estimator.save(out)
+            raise
+        facts = _facts(estimator)
+        if estimator._posterior.sampled and len(estimator._posterior.with_draws) > 1 and table is not None:
+            estimator.align()
+        if out is not None and table is None:
             estimator.save(out)
-        raise
-    facts = _facts(estimator)
-    if estimator._posterior.sampled and len(estimator._posterior.with_draws) > 1 and table is not None:
-        estimator.align()
-    if out is not None and table is None:
-        estimator.save(out)
-    elif out is not None and table is not None:
-        _write(estimator, facts, out, table[1], table[2] is not None)
+        elif out is not None and table is not None:
+            _write(estimator, facts, out, table[1], table[2] is not None)
     if json:
         tops = [[[_plain(name), share] for name, share in part] for part in _tops(estimator, top)]
         return json_module.dumps(facts | {"top": tops})

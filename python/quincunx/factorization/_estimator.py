@@ -16,7 +16,7 @@ import numpy as np
 from quincunx import _check, _core, _tables
 from quincunx._docs import assembled
 from quincunx._inference import Arrays, Callback, Run, Schedule, parameters
-from quincunx._inference._checkpoint import Checkpoint
+from quincunx._inference._checkpoint import Checkpoint, kept_until_the_end
 from quincunx._inference._shards import Host, current
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
@@ -291,7 +291,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         checkpoint : path, optional
             Where the fit keeps its chains. Called again with the same path, data and parameters after a stop, even by
             ``kill -9``, it goes on from there and gives the same draws, bit for bit; with ``random_state=None``, those
-            of the stream that was begun. The file is removed at the end. An array of Dask, with a `client`, is known by
+            of the stream that was begun; with ``warm_start=True`` by an estimator that is as it was before the stop.
+            The file is removed at the end. An array of Dask, with a `client`, is known by
             its name, which may be the path that it is read from: what is there must not change.
         checkpoint_interval : float, default=60
             Seconds between two checkpoints, and more where writing would take over a twentieth of the time. With an
@@ -342,11 +343,16 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         into another: their cells are never together in memory, but what is found of their rows is.
         """
         keep = None if checkpoint is None else (checkpoint, checkpoint_interval)
-        if self._fit_or_restore(lambda: self._fit(released, alpha, mask, executor, client, keep, draws_dir)) is None:
-            self._posterior.warn()
-            parts = isinstance(self._posterior.problem.data, Parts)  # which need not fit into this memory
-            if not parts and (complaint := self.misfit_.complaint) is not None:
-                warnings.warn(f"the model does not fit: {complaint}. {self._remedy()}", MisfitWarning, stacklevel=2)
+        with kept_until_the_end():
+            if (
+                self._fit_or_restore(lambda: self._fit(released, alpha, mask, executor, client, keep, draws_dir))
+                is None
+            ):
+                self._posterior.warn()
+                parts = isinstance(self._posterior.problem.data, Parts)  # which need not fit into this memory
+                if not parts and (complaint := self.misfit_.complaint) is not None:
+                    words = f"the model does not fit: {complaint}. {self._remedy()}"
+                    warnings.warn(words, MisfitWarning, stacklevel=2)
         return self
 
     def _fit(
