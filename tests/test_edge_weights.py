@@ -15,6 +15,7 @@ from tests.statistics import assert_discrete_fit
 
 from quincunx import counting, spectra
 from quincunx.graphs import Graph
+from quincunx.privacy import privatize
 
 ROOMS = ("graphs", "lattices", "counting", "entropy", "spectra", "leakage")
 
@@ -202,6 +203,13 @@ def test_entries_of_one_place_are_added_up_and_the_matrix_stays():
         calls = scipy.sparse.coo_array((np.ones(256, dtype=kind), np.tile([[0], [1]], 256)), shape=(2, 2))
         assert counting.count_spanning_trees(calls, weight="weight") == 256
         assert Graph.from_scipy(calls).num_edges == 1
+    for kind, size in ((np.uint64, 2**63), (np.int64, 2**62)):  # twice it would be nothing
+        half = scipy.sparse.coo_array((np.full(2, size, dtype=kind), ([0, 0], [1, 1])), shape=(2, 2))
+        for taken in (Graph.from_scipy, spectra.spectrum, lambda matrix: privatize(matrix, epsilon=1.0)):
+            with pytest.raises(ValueError, match="must have a sum within 64 bits of the entries at each place"):
+                taken(half)
+        alone = scipy.sparse.coo_array((np.full(1, size, dtype=kind), ([0], [1])), shape=(2, 2))
+        assert counting.count_spanning_trees(alone, weight="weight") == size
 
 
 def test_a_matrix_of_ours_says_its_parallel_edges_and_loops():

@@ -239,10 +239,22 @@ def _places(labels: Iterable[Hashable], name: str) -> dict[Hashable, int]:
     return places
 
 
-def wide(value: Any) -> Any:
-    """Return a sparse array whose integers are of 64 bits where entries of one place have to be added up."""
-    small = value.dtype.kind in "iu" and value.dtype.itemsize < 8
-    return value.astype(np.int64) if small and not getattr(value, "has_canonical_format", True) else value
+def summed(value: Any, name: str) -> Any:
+    """Return a sparse array with one entry for each place, where several stood their sum, of integers in 64 bits."""
+    if getattr(value, "has_canonical_format", True):
+        return value
+    entries = value.tocoo(copy=True)
+    if entries.dtype.kind in "iu":
+        if entries.dtype.itemsize < 8:
+            entries = entries.astype(np.int64)
+        sizes = abs(entries.astype(np.float64))
+        sizes.sum_duplicates()
+        if sizes.nnz < entries.nnz and sizes.max() >= np.iinfo(entries.dtype).max:
+            raise ValueError(
+                f"`{name}` must have a sum within 64 bits of the entries at each place, got {sizes.max():g}"
+            )
+    entries.sum_duplicates()
+    return entries
 
 
 def array(value: Any, name: str, *, triangle: bool = False) -> Any:
@@ -255,7 +267,7 @@ def array(value: Any, name: str, *, triangle: bool = False) -> Any:
         return value
     if is_sparse(value):
         refuse_large(value.shape, name)
-        return wide(value).toarray()
+        return summed(value, name).toarray()
     if is_network(value):
         import networkx
 

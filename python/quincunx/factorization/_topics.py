@@ -286,7 +286,7 @@ def _presence(counts: Counts, columns: int) -> Callable[[Array], Array]:
     if table.ndim != 2 or table.shape[1] != columns or not table.shape[0]:
         raise ValueError(f"`counts` must have shape (n_documents, {columns}), got {table.shape}")
     if sparse:
-        table = _tables.wide(table).tocsc()
+        table = _tables.summed(table, "counts").tocsc()
         _check.counts(table.data, "counts")
     return lambda words: (table[:, words] > 0).astype(np.float64)
 

@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
-from quincunx._tables import is_network, is_sparse, of_library
+from quincunx._tables import is_network, is_sparse, of_library, summed
 from quincunx.graphs._edges import MOST_VERTICES, keys_of, pairs_of
 
 if TYPE_CHECKING:
     import networkx
     import pandas
-    import scipy.sparse
 
 #: A graph of another library.
 Foreign: TypeAlias = Any
@@ -154,15 +153,6 @@ def parts_of_table(matrix: npt.ArrayLike, name: str) -> Parts:
     return len(table), np.argwhere(np.triu(table)).astype(np.int64), None
 
 
-def entries_of(matrix: scipy.sparse.sparray) -> scipy.sparse.coo_array:
-    """Return a copy of the entries by their places, where several stand for one their sum."""
-    entries = matrix.tocoo(copy=True)
-    if entries.data.dtype.kind in "iu" and entries.data.itemsize < 8:  # where a sum may go beyond the type
-        entries.data = entries.data.astype(np.int64)
-    entries.sum_duplicates()
-    return entries
-
-
 def parts_of_sparse(matrix: object, name: str) -> Parts:
     """Return the parts of the pattern of a sparse matrix."""
     if not is_sparse(matrix):
@@ -170,7 +160,7 @@ def parts_of_sparse(matrix: object, name: str) -> Parts:
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"`{name}` must be square, got shape {matrix.shape}")
     n = _check.whole(matrix.shape[0], name, maximum=MOST_VERTICES)
-    entries = entries_of(matrix)
+    entries = summed(matrix, name).tocoo()
     if entries.data.dtype.kind in "fc" and np.isnan(entries.data).any():
         raise ValueError(f"`{name}` must not hold NaN")
     stored = entries.data != 0

@@ -11,11 +11,11 @@ import numpy as np
 
 from quincunx import _check
 from quincunx._check import Number
-from quincunx._tables import is_sparse
+from quincunx._tables import is_sparse, summed
 from quincunx._types import Array, ByLabel, Ints
 from quincunx.graphs._graph import Graph, GraphLike, as_graph
 from quincunx.graphs._names import Names
-from quincunx.graphs._others import entries_of, library_of
+from quincunx.graphs._others import library_of
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -133,7 +133,7 @@ def _refuse_silence(graph: object) -> None:
         if place is not None:
             edge = Names(graph, as_graph(graph)).edge_names[place]
     elif is_sparse(graph):
-        entries = entries_of(graph)
+        entries = summed(graph, "graph").tocoo()
         # A loop is 1 or 2, as in networkx or `Graph.to_scipy`.
         plain = (entries.data == 0) | (entries.data == 1) | ((entries.data == 2) & (entries.row == entries.col))
         if not plain.all():
@@ -148,7 +148,7 @@ def _refuse_silence(graph: object) -> None:
 
 def _entries(matrix: scipy.sparse.sparray, graph: Graph) -> list[Number]:
     """Return the entry of a matrix for each edge, half of it for a loop: what both triangles say, or one alone."""
-    rows, (u, v) = entries_of(matrix).tocsr(), graph.edges.T
+    rows, (u, v) = summed(matrix, "graph").tocsr(), graph.edges.T
     there, back = (np.asarray(rows[ends]).ravel() for ends in ((u, v), (v, u)))
     wrong = (there != back) & (there != 0) & (back != 0)
     if wrong.any():
