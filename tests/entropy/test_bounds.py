@@ -123,6 +123,10 @@ def test_activities_agree_with_exact_counts_of_strips():
     assert overlaps(half, "1.309538528823412502993399632421")
     assert overlaps(entropy_bounds("square", activity=2, digits=12), "1.79513337635144087260")
     assert overlaps(entropy_bounds("kagome", activity=Fraction(1, 10**6), digits=12), "1.000000")
+    for model in ("independent-sets", "matchings"):  # the empty one is among those that are counted
+        thin = entropy_bounds("square", model=model, activity=Fraction(1, 10**9), digits=6)
+        assert thin.lower >= 0
+        assert thin.growth_constant.lower >= 1
 
 
 def test_a_small_activity_has_the_first_terms_of_its_series():

@@ -1,6 +1,7 @@
 """What is bounded, a model on a lattice to so many digits, and what is proved of it: a certified interval."""
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -64,6 +65,8 @@ class Gas(NamedTuple):
     digits: int | None
     progress: Progress
     model: str = "independent-sets"
+    #: Nothing occupied is a configuration, of weight 1, so that the growth constant is at least 1.
+    may_be_empty: bool = False
 
     @property
     def name(self) -> str:
@@ -77,6 +80,8 @@ class Gas(NamedTuple):
 
     def bounds(self, kappa: Enclosure, theorem: str, method: str, evidence: Facts) -> EntropyBounds:
         """Return what was proved."""
+        if self.may_be_empty:
+            kappa = Enclosure(max(kappa.lower, Decimal(1)), kappa.upper)
         ends = log_below(kappa.lower), log_above(kappa.upper)
         return EntropyBounds(*ends, kappa, self.name, self.activity, theorem, method, evidence, self.model)
 
