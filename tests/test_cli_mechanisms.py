@@ -235,6 +235,15 @@ def test_an_audit_rejects_too_little_noise_and_no_more(run, tmp_path):
     assert "got an empty table" in run("audit", tmp_path / "bad0", tmp_path / "short", "--header")[2]
 
 
+def test_an_audit_refuses_masked_outputs(run, tmp_path):
+    for name, hidden in (("x", []), ("y", [3])):
+        counts = np.ma.masked_array(np.zeros(20, dtype=int), np.isin(np.arange(20), hidden))
+        privatize(counts, epsilon=1.0).save(tmp_path / f"{name}.npz")
+    status, out, err = run("audit", tmp_path / "x.npz", tmp_path / "y.npz")
+    assert (status, out) == (2, "")
+    assert "`y` must have no masked cells, got 1 of them" in err
+
+
 def test_a_release_is_the_same_in_every_format(run, tmp_path):
     release = privatize([[1, 2], [3, 4]], epsilon=1, n=2)
     release.save(tmp_path / "r.npz")

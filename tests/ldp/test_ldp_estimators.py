@@ -87,6 +87,10 @@ def test_an_intercept_is_inferred_from_noisy_records():
     assert (sd < 0.2).all()
     assert model.draws_["coefficients"].shape == (4, 1500, 3)
     assert model.predict(x[:1])[0] == pytest.approx(float(x[0] @ model.coef_ + model.intercept_))
+    model.set_params(fit_intercept=False)  # of the next fit: what is known is of this one
+    assert model.predict(x[:1])[0] == pytest.approx(float(x[0] @ model.coef_ + model.intercept_))
+    with pytest.raises(ValueError, match="`fit_intercept` must be as in the fit, got False"):
+        model.log_likelihoods(*noisy)
 
 
 def test_a_list_of_releases_of_records_adds_their_likelihoods():

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas
 import pytest
 from scipy import special, stats
 from tests.saved import reread
@@ -302,6 +303,15 @@ def test_labels_of_groups_and_of_categories_are_both_shown():
     assert both == pytest.approx(sum(alone), rel=1e-12)
 
 
+def share_of_b(theta):
+    return ldp.HistogramModel(categories=["a", "b"]).log_likelihood(["a", "b", "b"], theta=theta)
+
+
+def test_parameters_with_the_labels_of_the_model_are_read():
+    labelled = pandas.Series([0.7, 0.3], index=["a", "b"])
+    assert share_of_b(labelled) == share_of_b([0.7, 0.3]) == pytest.approx(math.log(0.7 * 0.3 * 0.3))
+
+
 @pytest.mark.parametrize(
     ("call", "says"),
     [
@@ -319,6 +329,8 @@ def test_labels_of_groups_and_of_categories_are_both_shown():
         (lambda: ldp.GaussianModel(inference="quadrature").fit({"a": [0.5]}), "quadrature|one or two"),
         (lambda: ldp.calibration(ldp.TractableModel(), groups=2), "`groups` must be 0"),
         (lambda: Dirichlet([1, 0]), "positive"),
+        (lambda: Dirichlet(pandas.Series([4, 1], index=["b", "a"])), "must have no labels"),
+        (lambda: share_of_b(pandas.Series([0.3, 0.7], index=["b", "a"])), "`theta` must have the labels of the model"),
     ],
 )
 def test_what_groups_cannot_be_is_refused(call, says):

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check
+from quincunx import _check, _tables
 from quincunx._docs import assembled
 from quincunx._inference import (
     Array,
@@ -525,7 +525,11 @@ class PrivateModel(PosteriorEstimator):
             raise TypeError(f"the parameters must be {names}, got {list(parameters)}")
         values = []
         for variable in variables:
-            value = _check.reals(parameters[variable.name], variable.name)
+            given = parameters[variable.name]
+            if variable.labels is not None:
+                own = (_tables.Axis(labels=tuple(variable.labels)),)
+                _tables.refuse_other_labels(_tables.axes(given)[:1], own, variable.name, "the model")
+            value = _check.reals(given, variable.name)
             if value.shape != variable.shape:
                 raise ValueError(f"`{variable.name}` must have shape {variable.shape}, got {value.shape}")
             self._check_value(variable.name, value)

@@ -310,8 +310,10 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
             known = self.__dict__.get("classes_")
             (rows, answers, noise, for_y), _, classes = self._records(*records, mechanism, known)
             features = rows.shape[1] - bool(self.fit_intercept)
-            if features != self._fitted().problem.variables[0].shape[0] - bool(self.fit_intercept):
+            if features != self.n_features_in_:
                 raise ValueError(f"`x` must have as many features as in the fit, got {features}")
+            if rows.shape[1:] != self._fitted().problem.variables[0].shape:
+                raise ValueError(f"`fit_intercept` must be as in the fit, got {self.fit_intercept}")
             if classes is not None and not np.array_equal(classes, self.classes_):
                 raise ValueError(
                     f"`y` must have the labels of the fit, {self.classes_.tolist()}, got {classes.tolist()}"
@@ -478,9 +480,9 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
 
     def _scores(self, x: npt.ArrayLike) -> Floats:
         """Return the draws of the linear predictor, shape (n, draws)."""
-        draws = self._flat_draws("coefficients").T
-        rows = self._design(x)
-        return np.asarray(rows @ draws[:-1] + draws[-1] if self.fit_intercept else rows @ draws)
+        rows, draws = self._design(x), self._flat_draws("coefficients").T
+        slopes, intercept = np.split(draws, [self.n_features_in_])
+        return np.asarray(rows @ slopes + intercept.sum(axis=0))
 
     def _predictive(self, scores: Floats) -> Floats:
         """Return draws of what intervals are of, from draws of the linear predictor."""

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from quincunx import _check
+from quincunx import _check, _tables
 from quincunx._rng import generator
 
 __all__ = ["LKJ", "Beta", "Dirichlet", "Gamma", "HalfNormal", "LogNormal", "Normal"]
@@ -161,6 +161,8 @@ class Dirichlet(_Prior):
         if np.ndim(self.a) == 0:
             object.__setattr__(self, "a", _check.real(self.a, "a", positive=True))
             return
+        if any(axis.labels is not None for axis in _tables.axes(self.a)):
+            raise TypeError("`a` must have no labels, for it goes by the order of the categories: put it into theirs")
         found = _check.reals(self.a, "a")
         if found.ndim != 1 or not (found > 0).all():
             raise ValueError(f"`a` must be a positive number, or one for each category, got {self.a!r:.60}")

@@ -303,13 +303,13 @@ def audit_command(
     rejected: epsilon is at least 1.2..., not 1, with confidence 0.999
     """
     outputs = []
-    for source in (x, y):
+    for called, source in (("x", x), ("y", y)):
         content, name = _content(source)
         if is_release(content):
             refuse("a release", header=header)
             if not isinstance(source, (str, os.PathLike)):
                 source.seek(0)
-            outputs.append(np.asarray(Release.load(source)))
+            outputs.append(_check.unmasked(Release.load(source), called))
         else:
             outputs.append(_csv.table(decoded(content, name), header=header))
     if len(outputs[0]) != len(outputs[1]):
