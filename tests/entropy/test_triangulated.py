@@ -274,6 +274,8 @@ def test_bad_arguments_are_named():
         quenched_entropy(5, 5, n_draws=3)
     with pytest.raises(ValueError, match="exact"):
         quenched_entropy(5, 5, exact=True)
+    with pytest.raises(TypeError, match="rng"):
+        quenched_entropy(2, 2, rng="seed")
     for function in (lambda: expected_count(200, 200), lambda: annealed_entropy_limit(33)):
         with pytest.raises(TooLargeError, match=r"a column of \d+ cells needs .*\d+ bytes, the limit is"):
             function()

@@ -214,7 +214,7 @@ def phase_diagram(
     activities : array_like, shape (n,)
         The activities, positive and different; floats are the rational numbers they are.
     model : str, default "independent-sets"
-        The model, of those that `entropy_bounds` has.
+        Or "matchings": the models of `entropy_bounds` that have an activity.
     progress : bool or callable, optional
         As for `entropy_bounds`; steps are activities.
 

@@ -429,7 +429,7 @@ def quenched_entropy(
     m, n = _sizes(m, n)
     p = _check.probability(p, "p")
     n_draws = _check.whole(n_draws, "n_draws", minimum=16, maximum=10**9)
-    cells = m * n
+    source, cells = generator(rng), m * n
     exact = cells <= _EXACT_CELLS if exact is None else _check.flag(exact, "exact")
     if exact and cells > _EXACT_CELLS:
         raise ValueError(f"`exact` must be False for more than {_EXACT_CELLS} cells, got {cells}")
@@ -441,7 +441,6 @@ def quenched_entropy(
         logs = np.concatenate([_log_counts(part) for part in np.array_split(bits, -(-len(bits) // 1024))])
         return QuenchedEntropy(math.fsum(weights * logs) / cells, 0.0, len(codes), True, 0.0)
     _check.room(32 * _BATCH * cells, f"a batch of triangulations of {m} x {n} cells")
-    source = generator(rng)
     logs_of, controls_of = [], []
     for start in range(0, n_draws, _BATCH):
         bits = source.random((min(_BATCH, n_draws - start), n, m)) < p
