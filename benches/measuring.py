@@ -133,9 +133,9 @@ def versions(peers: set[str]) -> dict[str, str]:
 
 def print_build() -> None:
     """Say what is measured, and end where its times would mean nothing."""
-    if _core.__build_profile__ == "debug":
-        sys.exit("this is a debug build, whose times mean nothing: maturin develop --release")
-    about = f"quincunx {quincunx.__version__} ({_core.__build_profile__} build), {_core.available_threads()} threads"
+    if (built := _core.__build_profile__) != "release":
+        sys.exit(f"this is a {built} build, whose times mean nothing: maturin develop --release")
+    about = f"quincunx {quincunx.__version__}, {_core.available_threads()} threads"
     print(f"{about}, load {os.getloadavg()[0]:.1f} before the start\n")
 
 

@@ -79,6 +79,6 @@ mod _core {
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         use pyo3::types::PyModuleMethods;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("__build_profile__", if cfg!(debug_assertions) { "debug" } else { "release" })
+        module.add("__build_profile__", env!("QUINCUNX_PROFILE"))
     }
 }
