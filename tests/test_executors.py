@@ -1,7 +1,6 @@
 """Tasks of executors: their names and sizes, memory where they run, their end with the job, workers that are lost."""
 
 import ctypes
-import glob
 import os
 import pickle
 import re
@@ -77,10 +76,6 @@ def until(condition, seconds=20.0):
         assert time.monotonic() - start < seconds, "it did not come to that"
         time.sleep(0.05)
     return time.monotonic() - start
-
-
-def stop_files():
-    return set(glob.glob(os.path.join(tempfile.gettempdir(), "quincunx-stop-*")))
 
 
 # Tasks and their names.
@@ -184,8 +179,8 @@ def test_a_job_that_ends_early_ends_its_tasks_on_dask(client, dask):
 
 
 @pytest.mark.parametrize("pool", ["threads", "processes"])
-def test_a_job_that_ends_early_ends_its_tasks_here(pool):
-    before = stop_files()
+def test_a_job_that_ends_early_ends_its_tasks_here(pool, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # jobs of other tests leave theirs elsewhere
     executor = ThreadPoolExecutor(2) if pool == "threads" else ProcessPoolExecutor(2, mp_context=get_context("spawn"))
     with executor:
         executor.submit(os.getpid).result()
@@ -195,7 +190,7 @@ def test_a_job_that_ends_early_ends_its_tasks_here(pool):
         start = time.monotonic()
         executor.shutdown(wait=True)
     assert time.monotonic() - start < 10
-    assert stop_files() == before, "nothing is left behind"
+    assert list(tmp_path.glob("quincunx-stop-*")) == [], "nothing is left behind"
 
 
 def test_no_lock_of_a_task_is_held_while_it_is_waited_for():
