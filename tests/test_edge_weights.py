@@ -210,6 +210,17 @@ def test_entries_of_one_place_are_added_up_and_the_matrix_stays():
                 taken(half)
         alone = scipy.sparse.coo_array((np.full(1, size, dtype=kind), ([0], [1])), shape=(2, 2))
         assert counting.count_spanning_trees(alone, weight="weight") == size
+        most = int(np.iinfo(kind).max)  # which a sum may be, beside an entry that stands alone
+        parts = np.array([size - 1, most - size + 1, most], dtype=kind)
+        edges = Graph.from_scipy(scipy.sparse.coo_array((parts, ([0, 0, 1], [1, 1, 2])), shape=(3, 3))).num_edges
+        assert edges == 2
+    cancelled = scipy.sparse.coo_array((np.array([2**62, -(2**62), 2**62]), ([0, 0, 0], [1, 1, 1])), shape=(2, 2))
+    assert counting.count_spanning_trees(cancelled, weight="weight") == 2**62
+    # Of many entries, just beyond.
+    many = np.full(3 * 2**18, -(-(2**63) // (3 * 2**18)))
+    places = np.zeros(len(many), dtype=int), np.ones(len(many), dtype=int)
+    with pytest.raises(ValueError, match="must have a sum within 64 bits of the entries at each place"):
+        Graph.from_scipy(scipy.sparse.coo_array((many, places), shape=(2, 2)))
 
 
 def test_a_matrix_of_ours_says_its_parallel_edges_and_loops():
