@@ -145,7 +145,7 @@ def entropy_bounds(
     """
     fugacity = positive_rational(activity, "activity")
     name, faces = model_of(model, fugacity)
-    gas = Gas(unit_cell_of(lattice), fugacity, digits, progress, name, faces is None)
+    gas = Gas(unit_cell_of(lattice), fugacity, digits, progress, name, may_be_empty=faces is None)
     asked = {
         "width": width,
         "power": power,

@@ -292,8 +292,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             Where the fit keeps its chains. Called again with the same path, data and parameters after a stop, even by
             ``kill -9``, it goes on from there and gives the same draws, bit for bit; with ``random_state=None``, those
             of the stream that was begun; with ``warm_start=True`` by an estimator that is as it was before the stop.
-            The file is removed at the end. An array of Dask, with a `client`, is known by
-            its name, which may be the path that it is read from: what is there must not change.
+            The file is removed at the end. An array of Dask, with a `client`, is known by its name, which may be the
+            path that it is read from: what is there must not change.
         checkpoint_interval : float, default=60
             Seconds between two checkpoints, and more where writing would take over a twentieth of the time. With an
             `executor` tasks end as often and go on in new ones.
@@ -344,10 +344,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         """
         keep = None if checkpoint is None else (checkpoint, checkpoint_interval)
         with kept_until_the_end():
-            if (
-                self._fit_or_restore(lambda: self._fit(released, alpha, mask, executor, client, keep, draws_dir))
-                is None
-            ):
+            stopped = self._fit_or_restore(lambda: self._fit(released, alpha, mask, executor, client, keep, draws_dir))
+            if stopped is None:
                 self._posterior.warn()
                 parts = isinstance(self._posterior.problem.data, Parts)  # which need not fit into this memory
                 if not parts and (complaint := self.misfit_.complaint) is not None:
