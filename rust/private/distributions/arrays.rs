@@ -11,7 +11,7 @@ use super::{Bessel, Distribution, Function, RandomSource, Skellam, Statistic, Tw
 use super::{alias, poisson, skellam};
 use super::{bessel, evaluate, quantile, statistic_of, two_piece_poisson, two_sided_geometric};
 use crate::monitor::{Monitor, Progress};
-use crate::numeric::dispatch::{self, Level};
+use crate::numeric::dispatch::{self, Level, at_level};
 use crate::stream::{Stream, philox};
 use crate::{Error, Result, parallel};
 
@@ -182,13 +182,15 @@ impl<'a> Family<'a> {
     fn check(&self) -> Result<()> {
         match self {
             Self::Bessel(order, argument) => {
-                check_whole("order", order, 0.0).and_then(|()| check_rates("argument", argument))
+                check_whole("order", order, 0.0)?;
+                check_rates("argument", argument)?;
             }
             Self::Skellam(plus, minus) => {
-                check_rates("rate_plus", plus).and_then(|()| check_rates("rate_minus", minus))
+                check_rates("rate_plus", plus)?;
+                check_rates("rate_minus", minus)?;
             }
             Self::TwoSidedGeometric(decay) => {
-                decay.iter().try_for_each(|&e| TwoSidedGeometric::from_decay(e).map(drop))
+                decay.iter().try_for_each(|&e| TwoSidedGeometric::from_decay(e).map(drop))?;
             }
             Self::TwoPiecePoisson(released, mu, alpha) => {
                 check_whole("released", released, -super::LARGEST)?;
@@ -198,9 +200,9 @@ impl<'a> Family<'a> {
                     (0..self.len())
                         .try_for_each(|i| TwoPiecePoisson::new(at(released, i), at(mu, i), at(alpha, i)).map(drop))?;
                 }
-                Ok(())
             }
         }
+        Ok(())
     }
 
     /// Values of one function: element i of `out` belongs to point i and law i (both repeat).
@@ -309,9 +311,9 @@ impl<'a> Family<'a> {
             }
         }
         output.blocks(BLOCK, |start, chunk| {
-            poisson_cells(("rate_plus", plus), key, 0, level, start, chunk, |slot, count| *slot = count)?;
+            poisson_cells(("rate_plus", plus), key, 0, level, start, chunk)?;
             if minus != [0.0] {
-                poisson_cells(("rate_minus", minus), key, 1, level, start, chunk, |slot, count| *slot -= count)?;
+                poisson_cells(("rate_minus", minus), key, 1, level, start, chunk)?;
             }
             Ok(())
         })
@@ -345,12 +347,14 @@ fn check_whole(name: &'static str, column: &[f64], least: f64) -> Result<()> {
     column.iter().try_for_each(|&x| super::check_whole(name, x, least, "a whole number of size at most 2^53"))
 }
 
-/// The same for rates.
-fn check_rates(name: &'static str, column: &[f64]) -> Result<()> {
-    if column.iter().fold(true, |all, &x| all & (0.0..=super::LARGEST).contains(&x)) {
-        return Ok(());
+/// The same for rates: the greatest of them. Not negative and no NaN they are in the order of their bits, all others beyond.
+fn check_rates(name: &'static str, column: &[f64]) -> Result<f64> {
+    let greatest =
+        at_level!(dispatch::level(), column.iter().fold(0, |greatest, &x| (x + 0.0).to_bits().max(greatest)));
+    if greatest > super::LARGEST.to_bits() {
+        column.iter().try_for_each(|&x| super::check_rate(name, x))?;
     }
-    column.iter().try_for_each(|&x| super::check_rate(name, x))
+    Ok(f64::from_bits(greatest))
 }
 
 /// A law behind one pointer: the loop over elements is compiled once for all families.
@@ -415,7 +419,8 @@ fn fill(output: Output<'_, i64>, key: [u64; 2], draw: impl Fn(usize, &mut CellRn
     })
 }
 
-/// Hands a Poisson count to each element of a block, of the words of its side.
+/// Adds a Poisson count to each element of a block, or takes it away on the second side, of the words of its side; the first side
+/// begins with none.
 ///
 /// # Errors
 /// [`Error::Domain`] for a rate that no law has: it was changed while it was used.
@@ -426,22 +431,25 @@ fn poisson_cells(
     level: Level,
     start: usize,
     out: &mut [i64],
-    mut take: impl FnMut(&mut i64, i64),
 ) -> Result<()> {
     let words = |purpose| LateWords::new(key, (start / BLOCK) as u64, purpose + side);
-    let [mut first, mut second, mut third] = [0, SECOND, THIRD].map(words);
-    let mut late = None;
-    let (mut rate, mut whole, mut rest, mut counts) = ([0.0; BATCH], [0.0; BATCH], [0.0; BATCH], [0; BATCH]);
+    let (mut first, mut tabled, mut late) = (words(0), None, None);
+    let (mut rate, mut apart) = ([0.0; BATCH], [0; BATCH]);
     for (batch, slots) in out.chunks_mut(BATCH).enumerate() {
         let (start, len) = (start + batch * BATCH, slots.len());
-        let (rate, whole, rest, counts) = (&mut rate[..len], &mut whole[..len], &mut rest[..len], &mut counts[..len]);
+        let rate = &mut rate[..len];
         repeat(rates, start, rate);
-        check_rates(name, rate)?;
-        let [greatest, greatest_whole] = poisson::split_many(level, rate, whole, rest);
+        let greatest = check_rates(name, rate)?;
+        let counts = if side == 0 { &mut *slots } else { &mut apart[..len] };
         let first = first.of(level, batch, len);
-        poisson::invert_many(level, rest, first, counts);
-        if greatest >= poisson::TABLED {
-            let second = second.of(level, batch, len);
+        if greatest < poisson::TABLED {
+            poisson::invert_many(level, rate, first, counts);
+        } else {
+            let (whole, rest, second, third) =
+                tabled.get_or_insert_with(|| ([0.0; BATCH], [0.0; BATCH], words(SECOND), words(THIRD)));
+            let (whole, rest, second) = (&mut whole[..len], &mut rest[..len], second.of(level, batch, len));
+            let greatest_whole = poisson::split_many(level, rate, whole, rest);
+            poisson::invert_many(level, rest, first, counts);
             if greatest_whole > 0.0 {
                 let third = (greatest_whole >= whole_rates::STEP as f64).then(|| third.of(level, batch, len));
                 WHOLE_RATES.add(whole, second, third, counts);
@@ -461,7 +469,9 @@ fn poisson_cells(
                 }
             }
         }
-        slots.iter_mut().zip(counts).for_each(|(slot, count)| take(slot, *count));
+        if side != 0 {
+            slots.iter_mut().zip(&apart).for_each(|(slot, count)| *slot -= count);
+        }
     }
     Ok(())
 }

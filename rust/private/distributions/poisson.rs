@@ -162,9 +162,10 @@ fn search(rates: &[f64; LANES], words: &[u64; LANES]) -> [i64; LANES] {
     let mut sum = mass;
     let mut n = 1;
     while n < MOST {
-        // Two steps between two looks at whether all are done; a count that has been found does not change any more.
+        // Two steps between two looks at whether the last one found all; a count that has been found does not change any more.
         let mut going = 0;
         for n in [n, n + 1] {
+            going = 0;
             for i in 0..LANES {
                 let more = i64::from(u[i] >= sum[i]);
                 counts[i] += more;
@@ -186,20 +187,19 @@ pub const END: f64 = 1024.0;
 /// The rate from which on a draw of an array takes its whole part from a table: below it a search takes fewer steps than that saves.
 pub(super) const TABLED: f64 = 4.0;
 
-/// Splits each rate into a whole number, which is zero below [`TABLED`] and from [`END`] on, and the rest, which is zero from [`END`]
-/// on. Says the greatest rate, and the greatest whole number.
-pub(super) fn split_many(level: Level, rates: &[f64], whole: &mut [f64], rest: &mut [f64]) -> [f64; 2] {
+/// Splits each rate, none of them negative, into a whole number, which is zero below [`TABLED`] and from [`END`] on, and the rest,
+/// which is zero from [`END`] on. Says the greatest whole number.
+pub(super) fn split_many(level: Level, rates: &[f64], whole: &mut [f64], rest: &mut [f64]) -> f64 {
     at_level!(level, {
-        let mut greatest = [0.0; 2];
+        // Numbers that are not negative are in the order of their bits, whose greatest is found side by side.
+        let mut greatest = 0;
         for ((&rate, whole), rest) in rates.iter().zip(whole.iter_mut()).zip(rest.iter_mut()) {
             let below = if rate < END { rate } else { 0.0 };
             *whole = if below >= TABLED { below.floor() } else { 0.0 };
             *rest = below - *whole;
-            for (greatest, x) in greatest.iter_mut().zip([rate, *whole]) {
-                *greatest = if x > *greatest { x } else { *greatest };
-            }
+            greatest = whole.to_bits().max(greatest);
         }
-        greatest
+        f64::from_bits(greatest)
     })
 }
 
