@@ -392,7 +392,8 @@ def test_new_actors_join_communities_and_those_of_the_fit_are_scored_at_their_ow
     assert model.score(NETWORK) == pytest.approx(each.mean(), rel=1e-12)
 
 
-@pytest.mark.parametrize("how", [HOW, VI], ids=["mcmc", "vi"])
+# Over seeds and folds the difference is .17 +- .06 by so many sweeps; by eight and six, .19 +- .12.
+@pytest.mark.parametrize("how", [HOW | {"n_warmup": 300, "n_draws": 400}, VI], ids=["mcmc", "vi"])
 def test_folds_are_judged_by_the_law_of_overdispersed_counts(how):
     found = {
         likelihood: cross_validate(

@@ -62,9 +62,8 @@ pub struct GibbsChain {
     method: Method,
     key: [u64; 2],
     iteration: u64,
-    positive: f64,
-    /// Cells of all shards.
-    whole: usize,
+    /// What is to be known of all shards.
+    whole: Facts,
     last: [f64; 2],
     first_row: u64,
 }
@@ -100,10 +99,10 @@ impl GibbsChain {
     ) -> Result<Self> {
         let model = Model::new(sizes, priors, &table)?;
         let table = admitted(&model, table, method)?;
-        let factors = model.start(&table.facts(), 0, key);
+        let whole = table.facts();
+        let factors = model.start(&whole, 0, key);
         model.check_fixed(&fixed)?;
-        let (positive, noise) = (share(&table.facts(), table.cols()), no_noise(&table, method));
-        let whole = table.rows() * table.cols();
+        let noise = no_noise(&table, method);
         let (dispersion, learnt, cells, last) = (None, (vec![], Rates::Factor), Default::default(), [0.0; 2]);
         let (iteration, first_row, begun) = (0, 0, None);
         Ok(Self {
@@ -119,7 +118,6 @@ impl GibbsChain {
             method,
             key,
             iteration,
-            positive,
             whole,
             last,
             first_row,
@@ -135,8 +133,7 @@ impl GibbsChain {
     pub fn place(&mut self, first_row: u64, whole: &Facts) -> Result<()> {
         self.model.split_from(first_row)?;
         self.table = Arc::new(Arc::unwrap_or_clone(Arc::clone(&self.table)).among(whole));
-        self.positive = share(whole, self.table.cols());
-        self.whole = whole.rows as usize * self.table.cols();
+        self.whole = *whole;
         self.first_row = first_row;
         self.factors = self.model.start(whole, first_row, self.key);
         Ok(())
@@ -443,9 +440,8 @@ impl GibbsChain {
         }
         self.table = admitted(&model, table, self.method)?;
         self.model = model;
-        self.whole = self.table.rows() * self.table.cols();
-        (self.positive, self.noise) =
-            (share(&self.table.facts(), self.table.cols()), no_noise(&self.table, self.method));
+        self.whole = self.table.facts();
+        self.noise = no_noise(&self.table, self.method);
         Ok(())
     }
 
@@ -544,7 +540,7 @@ impl GibbsChain {
         // Rows of the table are those of the first factor, each as often as there are other indices to the left.
         let first_row = self.first_row * (self.table.rows() / self.factors[0].rows.max(1)) as u64;
         let place = SweepAddress { key: self.key, iteration: self.iteration + 1, first_row };
-        let laws = Laws { method: self.method, dispersion: self.dispersion.as_ref(), positive: self.positive };
+        let laws = Laws { method: self.method, dispersion: self.dispersion.as_ref(), whole: self.whole };
         let sweep = Sweep::new(&self.model, &self.table, &self.factors, laws, place, rows.clone());
         let tally = sweep.rows(rows, kept, progress);
         self.cells = (counts, rates);
@@ -564,7 +560,8 @@ impl GibbsChain {
         }
         // Rows in turn are exposed to sums of their own, over all cells.
         let summed = if self.model.structure().in_turn() { 0 } else { self.model.layout().width };
-        dispersion.draw_multipliers(&self.table, counts, rates, address, [summed, self.whole]);
+        let cells = self.whole.rows as usize * self.table.cols();
+        dispersion.draw_multipliers(&self.table, counts, rates, address, [summed, cells]);
         let pseudo_counts = split_counts(&self.model, &self.factors, counts, address);
         pseudo_counts.iter().for_each(|own| tally.add(own));
     }
@@ -787,11 +784,6 @@ fn admitted(model: &Model, table: Arc<ReleasedCounts>, method: Method) -> Result
         return Err(Error::domain("released", value, "below 2^31 in size for auxiliary variables"));
     }
     Ok(model.without_rateless_cells(table))
-}
-
-/// The share of cells with a positive release.
-fn share(facts: &Facts, cols: usize) -> f64 {
-    facts.positive as f64 / (facts.rows * cols as u64).max(1) as f64
 }
 
 /// Counts of noise to start from, for the method that keeps them.

@@ -17,7 +17,7 @@ use super::factor_matrix::{FactorMatrix, dot};
 use super::model::Model;
 use super::products::{Panels, TILE, tile_of};
 use super::published::Auxiliary;
-use super::released_counts::{Alpha, ReleasedCounts};
+use super::released_counts::{Alpha, Facts, ReleasedCounts};
 use super::row::{HELD_OUT, Row};
 use super::split::{LANES, Splitter};
 use crate::distributions::bessel::Address;
@@ -147,8 +147,8 @@ pub struct Laws<'a> {
     pub method: Method,
     /// Shapes of multipliers, where counts are overdispersed.
     pub dispersion: Option<&'a Dispersion>,
-    /// The share of positive releases among all cells, of all shards.
-    pub positive: f64,
+    /// What is to be known of all shards.
+    pub whole: Facts,
 }
 
 /// One allocation: what it reads.
@@ -164,7 +164,10 @@ pub struct Sweep<'a> {
     panels: Panels,
     length: usize,
     aliases: Aliases,
+    /// Positive releases to a row, of all shards.
     positive: f64,
+    /// What a row pays for tables of aliases, in nanoseconds.
+    shared: f64,
     level: Level,
     first_row: u64,
 }
@@ -187,7 +190,7 @@ impl<'a> Sweep<'a> {
         model: &'a Model,
         table: &'a ReleasedCounts,
         factors: &'a [FactorMatrix],
-        Laws { method, dispersion, positive }: Laws<'a>,
+        Laws { method, dispersion, whole }: Laws<'a>,
         SweepAddress { key, iteration, first_row }: SweepAddress,
         rows: Range<usize>,
     ) -> Self {
@@ -205,10 +208,12 @@ impl<'a> Sweep<'a> {
             panels: Panels::default(),
             length: 0,
             aliases: Aliases::default(),
-            positive,
+            positive: whole.positive as f64 / (whole.rows as f64).max(1.0),
+            shared: 0.0,
             level: level(),
             sums,
         };
+        sweep.share_aliases(&whole);
         let mut left = vec![0.0; right.stride];
         let (mut events, mut dense) = (false, false);
         for row in rows {
@@ -227,6 +232,17 @@ impl<'a> Sweep<'a> {
             sweep.aliases = Aliases::new(right, sweep.sums.clone());
         }
         sweep
+    }
+
+    /// Rows share tables of aliases. Where a row of the mean count takes them, most rows do, and one more has them for nothing; else
+    /// few do, each of which is to be worth twice a row's part of them.
+    fn share_aliases(&mut self, whole: &Facts) {
+        let (rows, cells) = (whole.rows as f64, whole.rows as f64 * self.table.cols() as f64);
+        let observed = (cells - whole.held_out as f64).max(1.0);
+        let part = 12.0 * (self.model.right(self.factors).width * self.table.cols()) as f64 / rows;
+        self.shared = part;
+        let mean_row = self.way((whole.total as f64).max(0.0) * cells / (rows * observed));
+        self.shared = if mean_row == RowMethod::Dense { 2.0 * part } else { 0.0 };
     }
 
     /// The expected count of a row with these weights, were all its cells observed.
@@ -254,14 +270,16 @@ impl<'a> Sweep<'a> {
             Method::Split if up <= 16.0 * cols + 4096.0 => RowMethod::Split,
             Method::Event | Method::Split => RowMethod::Dense,
             Method::Auto => {
-                // Nanoseconds per row, from benches/bench_factorization.py; few digits are enough to choose well.
-                let start = 12.0 * width;
-                let positive = self.positive * cols;
-                let shares = expected * (20.0 + 0.3 * width);
+                // Nanoseconds per row beyond what all methods take, fitted on one machine to tables of 100 to 3000 columns, 5 to 100
+                // components, means of .002 to 1.5, epsilons of .25 to 4: what is chosen takes 1.01 times the least on average.
+                let (positive, shared) = (self.positive, self.shared);
                 let ways = [
-                    (start + 42.0 * down, RowMethod::Event),
-                    (start + 14.0 * up + positive * (22.0 + 0.4 * width) + shares, RowMethod::Split),
-                    (cols * (4.0 + 0.07 * width) + 5.0 * positive + expected * (10.0 + 0.2 * width), RowMethod::Dense),
+                    (shared + 3.0 * width + 10.5 * down + 10.0 * expected, RowMethod::Event),
+                    (
+                        shared + 2.0 * width + 30.0 * up + positive * (20.0 + 0.08 * width) + 6.5 * expected,
+                        RowMethod::Split,
+                    ),
+                    (450.0 + cols * (0.7 + 0.016 * width) + 6.3 * positive + 5.0 * expected, RowMethod::Dense),
                 ];
                 ways.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map_or(RowMethod::Dense, |(_, way)| way)
             }
@@ -309,48 +327,52 @@ impl Sweep<'_> {
     fn block(&self, rows: Range<usize>, kept: &mut Kept<'_>, worker: &mut Worker) -> Result<()> {
         let stride = self.sums.len();
         let cols = self.table.cols();
-        // Row `start + i` of a tile has its weights at `left[i * stride..]` and its rates at `rates[i * length..]`.
+        // Place p of a tile has its weights at `left[p * stride..]` and its rates at `rates[p * length..]`.
         let size = tile_of(cols);
         for start in rows.clone().step_by(size) {
             let tile = size.min(rows.end - start);
-            let mut ways = [RowMethod::Known; TILE];
-            for (i, left) in worker.left.chunks_exact_mut(stride).enumerate().take(tile) {
-                self.model.left(self.factors, start + i, left);
-                let expected = self.expected(left);
+            let mut ways = [(RowMethod::Known, 0); TILE];
+            // Rows whose rates are formed stand together at the front of the tile, the others at its end.
+            let (mut formed, mut end) = (0, tile);
+            for (i, way) in ways.iter_mut().enumerate().take(tile) {
+                self.model.left(self.factors, start + i, &mut worker.left[formed * stride..(formed + 1) * stride]);
+                let expected = self.expected(&worker.left[formed * stride..(formed + 1) * stride]);
                 let limit = if self.method == Method::Bessel { 2_147_483_648.0 } else { LARGEST };
                 if expected >= limit || expected.is_nan() {
                     let requirement = "of a sum that stays below 2^53 in a row (2^31 with auxiliary variables)";
                     return Err(Error::domain("rates", format_args!("{expected} in row {}", start + i), requirement));
                 }
-                ways[i] = self.way(expected);
+                let method = self.way(expected);
+                if matches!(method, RowMethod::Dense | RowMethod::Auxiliary | RowMethod::Overdispersed) {
+                    *way = (method, formed);
+                    formed += 1;
+                } else {
+                    end -= 1;
+                    worker.left.copy_within(formed * stride..(formed + 1) * stride, end * stride);
+                    *way = (method, end);
+                }
             }
-            let dense =
-                |way: &RowMethod| matches!(way, RowMethod::Dense | RowMethod::Auxiliary | RowMethod::Overdispersed);
-            let from = (0..tile).find(|&i| dense(&ways[i])).unwrap_or(tile);
-            let to = (0..tile).rfind(|&i| dense(&ways[i])).map_or(from, |last| last + 1);
-            // Formed together they share what is read, even if one or two between them are not asked for.
             let Worker { left, rates, .. } = &mut *worker;
-            let rates = &mut rates[from * self.length..to * self.length];
-            self.panels.rates(self.level, &left[from * stride..to * stride], stride, rates);
-            for (i, way) in ways.into_iter().enumerate().take(tile) {
-                self.row(start + i, i, way, kept.row(start - rows.start + i, cols), worker)?;
+            self.panels.rates(self.level, &left[..formed * stride], stride, &mut rates[..formed * self.length]);
+            for (i, (way, place)) in ways.into_iter().enumerate().take(tile) {
+                self.row(start + i, place, way, kept.row(start - rows.start + i, cols), worker)?;
             }
         }
         Ok(())
     }
 
-    /// Draws one row, place `i` of its tile.
+    /// Draws one row, at a place of its tile.
     #[inline(always)]
-    fn row(&self, row: usize, i: usize, way: RowMethod, kept: Kept<'_>, worker: &mut Worker) -> Result<()> {
+    fn row(&self, row: usize, place: usize, way: RowMethod, kept: Kept<'_>, worker: &mut Worker) -> Result<()> {
         let stride = self.sums.len();
         let right = self.model.right(self.factors);
         let Worker { tally, left, rates, parts, splitter, events, auxiliary, dense } = worker;
-        let left = &left[i * stride..(i + 1) * stride];
+        let left = &left[place * stride..(place + 1) * stride];
         // The last tally is by column, and a row adds to it as it goes; the others are by an index of the row, and get its parts.
         let Some((last, others)) = tally.parts.split_last_mut() else { return Ok(()) };
         parts.fill(0);
-        let place = self.first_row + row as u64;
-        let mut words = xoshiro(self.key, ALLOCATION, self.iteration, place);
+        let row_there = self.first_row + row as u64;
+        let mut words = xoshiro(self.key, ALLOCATION, self.iteration, row_there);
         let data = self.table.row(row);
         let one = if let Alpha::One(alpha) = self.table.alpha() { *alpha } else { 0.0 };
         let ratios = Ratios::new(one, self.table.alphas(row));
@@ -364,22 +386,22 @@ impl Sweep<'_> {
                 }
             }
             RowMethod::Dense if ratios.own.is_none() => {
-                let rates = &rates[i * self.length..(i + 1) * self.length];
-                let address = (self.key, [EIGHT, self.iteration, place]);
+                let rates = &rates[place * self.length..(place + 1) * self.length];
+                let address = (self.key, [EIGHT, self.iteration, row_there]);
                 let cells = (&data, self.table.positive_cells().row(row));
                 dense.draw(self.level, address, cells, (rates, one), &mut words, &mut share);
             }
             RowMethod::Overdispersed => {
-                let rates = &rates[i * self.length..(i + 1) * self.length];
+                let rates = &rates[place * self.length..(place + 1) * self.length];
                 let Some(dispersion) = self.dispersion else { return Ok(()) };
-                let address = (self.key, [EIGHT, self.iteration, place]);
+                let address = (self.key, [EIGHT, self.iteration, row_there]);
                 let cells = (&data, self.table.positive_cells().row(row));
                 let laws = (rates, dispersion.in_row(row), ratios);
                 dense.draw_overdispersed(self.level, address, cells, laws, &mut words, &mut share);
                 dense.keep(data.codes, rates, (kept.counts, kept.rates));
             }
             RowMethod::Dense => {
-                let rates = &rates[i * self.length..(i + 1) * self.length];
+                let rates = &rates[place * self.length..(place + 1) * self.length];
                 let cells = data.codes[first.min(data.codes.len())..].iter().zip(&rates[first.min(rates.len())..]);
                 for (at, (&code, &rate)) in cells.enumerate() {
                     let column = first + at;
@@ -387,9 +409,9 @@ impl Sweep<'_> {
                 }
             }
             RowMethod::Auxiliary => {
-                let rates = &rates[i * self.length..(i + 1) * self.length];
+                let rates = &rates[place * self.length..(place + 1) * self.length];
                 let (key, iteration) = (self.key, self.iteration);
-                let address = Address { key, purpose: BESSEL, iteration, row: place };
+                let address = Address { key, purpose: BESSEL, iteration, row: row_there };
                 let noise = kept.noise;
                 auxiliary.draw_row(&data, rates, &ratios, noise, address, &mut words)?;
                 for (column, &rate) in rates.iter().enumerate().take(self.table.cols()).skip(first) {
