@@ -14,7 +14,7 @@
 //! Source: S. Kawamura, M. Koike, F. Sano, A. Shimbo (2000), Cox-Rower architecture for fast parallel Montgomery multiplication,
 //! EUROCRYPT (extension of a base with k from floating point).
 
-use super::dispatch::{Kernel, Level, Products};
+use super::dispatch::{Level, at_level};
 use super::double_ring::{DoubleDoubles, ScaledDoubleDoubles};
 use super::residue::{BITS, Modulus};
 use super::ring::{F64, Lanes, Ring, ScaledF64, lanes};
@@ -102,10 +102,9 @@ impl Bundled for ScaledDoubleDoubles {}
 pub struct Unbundling {
     from: usize,
     to: usize,
-    /// By known prime: the inverse of P / p_i.
+    /// By known prime: itself, and the inverse of P / p_i.
+    primes: [u64; MOST],
     inverses: [u64; MOST],
-    /// 1 / p_i.
-    reciprocals: [f64; MOST],
     /// By known prime and lane: the product of the other differences.
     products: [[u64; 8]; MOST],
     /// By lane: -P.
@@ -153,8 +152,8 @@ impl<const L: usize> Bundled for Lanes<L> {
         let mut way = Unbundling { from, to, ..Unbundling::default() };
         let known = &self.moduli()[..from];
         for (i, &p) in known.iter().enumerate() {
+            way.primes[i] = p.value();
             way.inverses[i] = p.inverse(p.product_of(known, Some(i)));
-            way.reciprocals[i] = 1.0 / p.value() as f64;
         }
         for lane in (0..L).filter(|lane| lane % to >= from) {
             let q = self.moduli()[lane % to];
@@ -168,14 +167,13 @@ impl<const L: usize> Bundled for Lanes<L> {
 
     fn unbundle(&self, level: Level, way: &Unbundling, part: usize, from: &[[u64; L]], to: &mut [[u64; L]]) {
         let moduli = self.moduli();
-        let known = Self::new(std::array::from_fn(|lane| moduli[lane % way.from]));
         let excess = lanes(|lane| u64::from(moduli[lane % way.to].excess()));
         macro_rules! one_of {
             ($($from:literal to $to:literal),*) => {
                 match (way.from, way.to) {
                     $(($from, $to) if $to <= L => {
                         let place = part * (L / $to) * $from;
-                        known.dispatch(level, Wider::<$from, $to, L> { way, excess, place, from, to });
+                        at_level!(level, Wider::<$from, $to, L> { way, excess, place, from, to }.write());
                     })*
                     _ => unreachable!("numbers of residues are powers of two below the number of lanes"),
                 }
@@ -185,18 +183,20 @@ impl<const L: usize> Bundled for Lanes<L> {
     }
 
     fn products(&self, level: Level, way: &Unbundling, (x, y): (&[[u64; L]], &[[u64; L]])) -> Vec<[u64; L]> {
-        let known = Self::new(std::array::from_fn(|lane| self.moduli()[lane % way.from]));
         let of = |i: usize| {
             let (x, y) = (&x[i * PART..x.len().min((i + 1) * PART)], &y[i * PART..y.len().min((i + 1) * PART)]);
-            match way.from {
-                1 => known.dispatch(level, DigitSums::<1, L> { way, x, y }),
-                2 => known.dispatch(level, DigitSums::<2, L> { way, x, y }),
-                _ => known.dispatch(level, DigitSums::<4, L> { way, x, y }),
+            match (way.from, std::ptr::eq(x, y)) {
+                (1, true) => at_level!(level, DigitSums::<1, L, true> { way, x, y }.sums()),
+                (1, false) => at_level!(level, DigitSums::<1, L, false> { way, x, y }.sums()),
+                (2, true) => at_level!(level, DigitSums::<2, L, true> { way, x, y }.sums()),
+                (2, false) => at_level!(level, DigitSums::<2, L, false> { way, x, y }.sums()),
+                (_, true) => at_level!(level, DigitSums::<4, L, true> { way, x, y }.sums()),
+                (_, false) => at_level!(level, DigitSums::<4, L, false> { way, x, y }.sums()),
             }
         };
         let all = parallel::map(x.len().div_ceil(PART), of).into_iter().reduce(Sums::plus);
         let Some(sums) = all else { return vec![[0; L]; L / way.from] };
-        let of = |number| lanes(|i| sums.of(number, &known.moduli()[..way.from], self.moduli()[i]));
+        let of = |number| lanes(|i| sums.of(number, &self.moduli()[..way.from], self.moduli()[i]));
         (0..L / way.from).map(of).collect()
     }
 }
@@ -244,44 +244,48 @@ impl<const L: usize> Sums<L> {
 }
 
 /// Adds up the products of digits.
-struct DigitSums<'a, const M: usize, const L: usize> {
+struct DigitSums<'a, const M: usize, const L: usize, const SQUARES: bool> {
     way: &'a Unbundling,
     x: &'a [[u64; L]],
     y: &'a [[u64; L]],
 }
 
-impl<const M: usize, const L: usize> Kernel<[u64; L]> for DigitSums<'_, M, L> {
-    type Output = Sums<L>;
-
+impl<const M: usize, const L: usize, const SQUARES: bool> DigitSums<'_, M, L, SQUARES> {
     #[inline(always)]
-    fn run<A: Products<Element = [u64; L]>>(self, a: A) -> Sums<L> {
+    fn sums(self) -> Sums<L> {
         let Self { way, x, y } = self;
         let taking = Taking::<M, L>::new(way);
-        let is_square = std::ptr::eq(x, y);
+        // Of squares, digits three lanes ahead are those one lane behind, and digits times wholes are the same both ways.
         let (mut digits, mut mixed, mut wholes) = ([[[0u128; L]; 3]; MOST], [0u128; L], [0u128; L]);
         for (x, y) in x.chunks(BLOCK).zip(y.chunks(BLOCK)) {
             let (mut sums, mut mix, mut both) = ([[[0u64; L]; 3]; M], [0u64; L], [0u64; L]);
             for (x, y) in x.iter().zip(y) {
-                let x = taking.apart(a, x);
-                let y = if is_square { x } else { taking.apart(a, y) };
+                one_by_one();
+                let x = taking.apart(x);
+                let y = if SQUARES { x } else { taking.apart(y) };
                 let (k, l) = (wholes_of::<M, L>(&x.share), wholes_of::<M, L>(&y.share));
                 for lane in 0..L {
                     mix[lane] += (x.low[lane] + (x.high[lane] << LOW)) * l[lane];
-                    mix[lane] += (y.low[lane] + (y.high[lane] << LOW)) * k[lane];
                     both[lane] += k[lane] * l[lane];
                 }
                 add_products::<M, L, 0>(&mut sums, &x, &y);
                 add_products::<M, L, 1>(&mut sums, &x, &y);
                 add_products::<M, L, 2>(&mut sums, &x, &y);
-                add_products::<M, L, 3>(&mut sums, &x, &y);
+                if !SQUARES {
+                    add_products::<M, L, 3>(&mut sums, &x, &y);
+                    for lane in 0..L {
+                        mix[lane] += (y.low[lane] + (y.high[lane] << LOW)) * k[lane];
+                    }
+                }
             }
+            let twice = |of: bool, x: u64| u128::from(x) << u32::from(of && SQUARES);
             for lane in 0..L {
                 for ahead in 0..M {
                     for part in 0..3 {
-                        digits[ahead][part][lane] += u128::from(sums[ahead][part][lane]);
+                        digits[ahead][part][lane] += twice(M == 4 && ahead == 1, sums[ahead][part][lane]);
                     }
                 }
-                mixed[lane] += u128::from(mix[lane]);
+                mixed[lane] += twice(true, mix[lane]);
                 wholes[lane] += u128::from(both[lane]);
             }
         }
@@ -307,6 +311,12 @@ fn add_products<const M: usize, const L: usize, const AHEAD: usize>(
             highs[lane] += x_high * y_high;
         }
     }
+}
+
+/// Keeps compilers from vectors of neighboring elements, whose lanes they would gather: those of one element are vectors as they are.
+#[inline(always)]
+fn one_by_one() {
+    std::hint::black_box(());
 }
 
 /// Another lane of the same number, in a circle.
@@ -345,32 +355,45 @@ fn nearest(x: f64) -> u64 {
 
 /// What takes elements apart.
 struct Taking<const M: usize, const L: usize> {
+    primes: [u64; L],
     inverses: [u64; L],
+    /// Inverse / 16 p, and 1 / p.
+    quotients: [f64; L],
     reciprocals: [f64; L],
 }
+
+/// `2^52`: what is added to it is an integer.
+const WHOLE: f64 = (1u64 << 52) as f64;
 
 impl<const M: usize, const L: usize> Taking<M, L> {
     #[inline(always)]
     fn new(way: &Unbundling) -> Self {
-        let (mut inverses, mut reciprocals) = ([0; L], [0.0; L]);
+        let [primes, inverses] = [way.primes, way.inverses].map(|of| lanes(|lane| of[lane % M]));
+        let (mut quotients, mut reciprocals) = ([0.0; L], [0.0; L]);
         for lane in 0..L {
-            inverses[lane] = way.inverses[lane % M];
-            reciprocals[lane] = way.reciprocals[lane % M];
+            reciprocals[lane] = 1.0 / primes[lane] as f64;
+            quotients[lane] = inverses[lane] as f64 * reciprocals[lane] / 16.0;
         }
-        Self { inverses, reciprocals }
+        Self { primes, inverses, quotients, reciprocals }
     }
 
+    /// The y of an element. A quotient q of x times the inverse by p, a multiple of 16, is right to 8 and five roundings of 2^55, so
+    /// that x times the inverse less q p is between -32 p and 32 p.
     #[inline(always)]
-    fn apart<A: Products<Element = [u64; L]>>(&self, a: A, x: &[u64; L]) -> Digits<L> {
-        let mut y = *x;
-        if M > 1 {
-            let product = a.add_product(a.no_products(), a.split(a.read(x)), a.split(a.read(&self.inverses)));
-            a.write(&mut y, a.total(product));
-        }
+    fn apart(&self, x: &[u64; L]) -> Digits<L> {
         let mut digits = Digits { low: [0; L], high: [0; L], share: [0.0; L] };
         for lane in 0..L {
-            (digits.low[lane], digits.high[lane]) = (y[lane] & LOWER, y[lane] >> LOW);
-            digits.share[lane] = y[lane] as f64 * self.reciprocals[lane];
+            let mut y = x[lane];
+            if M > 1 {
+                let p = self.primes[lane];
+                let quotient = (x[lane] as f64 * self.quotients[lane] + WHOLE).to_bits() & ((1 << 52) - 1);
+                y = x[lane]
+                    .wrapping_mul(self.inverses[lane])
+                    .wrapping_sub((quotient << 4).wrapping_sub(32).wrapping_mul(p));
+                y = (y & ((1 << BITS) - 1)) + (y >> BITS) * (((1 << BITS) - p) & WORD);
+            }
+            (digits.low[lane], digits.high[lane]) = (y & LOWER, y >> LOW);
+            digits.share[lane] = y as f64 * self.reciprocals[lane];
         }
         digits
     }
@@ -386,60 +409,59 @@ struct Wider<'a, const M: usize, const N: usize, const L: usize> {
     to: &'a mut [[u64; L]],
 }
 
-impl<const M: usize, const N: usize, const L: usize> Kernel<[u64; L]> for Wider<'_, M, N, L> {
-    type Output = ();
-
+impl<const M: usize, const N: usize, const L: usize> Wider<'_, M, N, L> {
     #[inline(always)]
-    fn run<A: Products<Element = [u64; L]>>(self, a: A) {
+    fn write(self) {
         let Self { way, excess, place, from, to } = self;
         let taking = Taking::<M, L>::new(way);
-        let (mut whole, mut products) = ([0; L], [[0; L]; M]);
+        // By how far the residue is ahead that a lane has the product of.
+        let mut products = [[0; L]; M];
         for lane in 0..L {
-            whole[lane] = way.whole[lane];
             for i in 0..M {
-                products[i][lane] = way.products[i][lane];
+                products[i][lane] = way.products[ahead::<M>(lane, i) % M][lane];
             }
         }
-        let mut digits = [Digits { low: [0; L], high: [0; L], share: [0.0; L] }; BLOCK];
-        // In blocks, so that no element waits for the digits it was just written as.
-        for (from, to) in from.chunks(BLOCK).zip(to.chunks_mut(BLOCK)) {
-            for (x, digits) in from.iter().zip(&mut digits) {
-                *digits = taking.apart(a, x);
+        for (x, wide) in from.iter().zip(to) {
+            one_by_one();
+            // The residues of each number, one after the other, as often as they fill its lanes.
+            let mut part = [0; L];
+            part[..L * M / N].copy_from_slice(&x[place..place + L * M / N]);
+            let x = lanes(|lane| part[lane / N * M + lane % M]);
+            let digits = taking.apart(&x);
+            let (mut lows, mut highs) = (wholes_of::<M, L>(&digits.share), [0; L]);
+            for lane in 0..L {
+                lows[lane] *= way.whole[lane];
             }
-            for ((x, wide), digits) in from.iter().zip(to).zip(&digits) {
-                let times = across::<N, L>(|number| {
-                    let mut sum = MARGIN - 0.5;
-                    for i in 0..M {
-                        sum += digits.share[residue::<M, L>(place, number, i)];
-                    }
-                    nearest(sum)
-                });
-                let (mut lows, mut highs) = (times, [0; L]);
-                for lane in 0..L {
-                    lows[lane] *= whole[lane];
-                }
-                for i in 0..M {
-                    let low = across::<N, L>(|number| digits.low[residue::<M, L>(place, number, i)]);
-                    let high = across::<N, L>(|number| digits.high[residue::<M, L>(place, number, i)]);
-                    for lane in 0..L {
-                        lows[lane] += (low[lane] & WORD) * (products[i][lane] & WORD);
-                        highs[lane] += (high[lane] & WORD) * (products[i][lane] & WORD);
-                    }
-                }
-                for lane in 0..L {
-                    // 2^28 highs: what is above 2^55 of it times the excess.
-                    let above = BITS - LOW;
-                    let sum = lows[lane]
-                        + ((highs[lane] & ((1 << above) - 1)) << LOW)
-                        + ((highs[lane] >> above) & WORD) * (excess[lane] & WORD);
-                    wide[lane] = (sum & ((1 << BITS) - 1)) + (sum >> BITS) * (excess[lane] & WORD);
-                }
-                for number in 0..L / N {
-                    for i in 0..M {
-                        wide[number * N + i] = x[residue::<M, L>(place, number, i)];
-                    }
-                }
+            add_multiples::<M, L, 0>(&mut lows, &mut highs, &digits, &products);
+            add_multiples::<M, L, 1>(&mut lows, &mut highs, &digits, &products);
+            add_multiples::<M, L, 2>(&mut lows, &mut highs, &digits, &products);
+            add_multiples::<M, L, 3>(&mut lows, &mut highs, &digits, &products);
+            for lane in 0..L {
+                // 2^28 highs: what is above 2^55 of it times the excess.
+                let above = BITS - LOW;
+                let sum = lows[lane]
+                    + ((highs[lane] & ((1 << above) - 1)) << LOW)
+                    + ((highs[lane] >> above) & WORD) * (excess[lane] & WORD);
+                let sum = (sum & ((1 << BITS) - 1)) + (sum >> BITS) * (excess[lane] & WORD);
+                wide[lane] = if lane % N < M { x[lane] } else { sum };
             }
+        }
+    }
+}
+
+/// Adds the multiples of the digits so many lanes ahead.
+#[inline(always)]
+fn add_multiples<const M: usize, const L: usize, const AHEAD: usize>(
+    lows: &mut [u64; L],
+    highs: &mut [u64; L],
+    digits: &Digits<L>,
+    products: &[[u64; L]; M],
+) {
+    if AHEAD < M {
+        for lane in 0..L {
+            let at = ahead::<M>(lane, AHEAD);
+            lows[lane] += (digits.low[at] & WORD) * (products[AHEAD][lane] & WORD);
+            highs[lane] += (digits.high[at] & WORD) * (products[AHEAD][lane] & WORD);
         }
     }
 }
@@ -450,25 +472,6 @@ struct Digits<const L: usize> {
     low: [u64; L],
     high: [u64; L],
     share: [f64; L],
-}
-
-/// The lane of a residue of one number of the part from `place` on.
-#[inline(always)]
-fn residue<const M: usize, const L: usize>(place: usize, number: usize, i: usize) -> usize {
-    (place + number * M + i) % L
-}
-
-/// What each number of a part has, in all of its lanes.
-#[inline(always)]
-fn across<const N: usize, const L: usize>(of: impl Fn(usize) -> u64) -> [u64; L] {
-    let mut all = [0; L];
-    for number in 0..L / N {
-        let value = of(number);
-        for i in 0..N {
-            all[number * N + i] = value;
-        }
-    }
-    all
 }
 
 #[cfg(test)]
