@@ -35,7 +35,7 @@ use std::ops::Range;
 const BATCH: usize = 1 << 18;
 /// Batches of fewer than so many seams, for which threads wait, may have so many elements.
 const FEW: usize = 4;
-const MOST: usize = 1 << 21;
+const MOST: usize = 1 << 22;
 /// Seams that stand side by side at most.
 const SIDE: usize = 8;
 /// Additions that take as long as finding more residues of an element, and for each residue of a number as adding it to sums of products.

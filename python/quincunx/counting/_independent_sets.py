@@ -371,7 +371,7 @@ def _of_this_host(problem: Problem, quantity: _Quantity, job: Job) -> CostEstima
             plan, planning = _timed(lambda: _core.plan_independent_sets(problem, quantity, alone))
             if len(_TAKEN) > 1000:
                 _TAKEN.clear()
-            taken = _tried(plan, primes, job.memory_limit) * plan.parts / forecast
+            taken = _tried(plan, primes, job.memory_limit) / forecast
             _TAKEN[key] = taken if taken < math.inf else factor, planning
         factor, planning = _TAKEN[key]
     return replace(cost, seconds=cost.seconds * factor + planning)
@@ -389,15 +389,17 @@ def _tried(plan: _core.ExactPlan, primes: int, limit: int) -> float:
     """Return the seconds of the first primes on one thread: the least of three runs, or of fewer that are long."""
     least, all_together = math.inf, 0.0
     for _ in range(3):
-        least = min(least, spent := _begun(plan, primes, limit))
-        all_together += spent
-        if all_together > _TRIED / 2:
+        before = time.perf_counter()
+        beginning, part = _begun(plan, primes, limit)
+        least = min(least, beginning + part * plan.parts)
+        all_together += time.perf_counter() - before
+        if all_together > _TRIED:
             break
     return least
 
 
-def _begun(plan: _core.ExactPlan, primes: int, limit: int) -> float:
-    """Return the seconds of the first primes on one thread, by what is done in a fifth; infinity without."""
+def _begun(plan: _core.ExactPlan, primes: int, limit: int) -> tuple[float, float]:
+    """Return the seconds, on one thread, until memory is there, and those of a part of the first primes."""
     wall, processor = time.perf_counter(), time.process_time()
     seen: list[tuple[float, float]] = []
 
@@ -405,19 +407,19 @@ def _begun(plan: _core.ExactPlan, primes: int, limit: int) -> float:
         spent = min(time.perf_counter() - wall, time.process_time() - processor)
         if done > 0:
             seen.append((spent, done / total))
-        if spent > _TRIED if seen else spent > 2 * _TRIED:
+        if spent - seen[0][0] > _TRIED if seen else spent > 2 * _TRIED:
             raise _Enough
 
     job = Job(threads=1, memory_limit=limit)
     job.report = look
     try:
-        return _timed(lambda: plan.residues(0, primes, 0, job))[1]
+        seen.append((_timed(lambda: plan.residues(0, primes, 0, job))[1], 1.0))
     except _Enough:
         if not seen:
-            return math.inf
-        # From the first look on, when memory is there and tables are made, unless that was the only one.
-        (first, before), (last, done) = seen[0], seen[-1]
-        return first + (last - first) * (1 - before) / (done - before) if done > before else last / done
+            return 0.0, math.inf
+    (first, before), (last, done) = seen[0], seen[-1]
+    part = (last - first) / (done - before) if done > 2 * before else last / done
+    return max(first - before * part, 0.0), part
 
 
 def _timed(work: Callable[[], Result]) -> tuple[Result, float]:

@@ -25,7 +25,7 @@ use std::sync::OnceLock;
 
 /// The longest words whose vector is worked on as one block: 75,025 elements, 4.8 MB with eight lanes. Its passes go depth first, so
 /// that few leave the nearest caches: a torus of 24 x 24 takes .8 of the time of tiles.
-const BLOCK: usize = 23;
+const BLOCK: usize = 25;
 /// Bytes of a tile.
 const TILE: usize = 1 << 19;
 /// Bytes of neighboring elements in a tile, at least and at most.
