@@ -552,6 +552,23 @@ def test_the_guarantee_covers_the_grid_that_is_drawn_from(k, n, w, tau, a, b):
     assert np.abs(ratio).max() <= model.guarantee(n).epsilon + 1e-9
 
 
+@pytest.mark.parametrize(
+    ("model", "pair", "relation"),
+    [
+        (BetaBernoulli(2.0**60, 2.0**60, trim=0.25), ([1] * 128, [1] * 129), AddRemove()),
+        (BetaBernoulli(2.0**60, 2.0**60, trim=0.25), ([1] * 128 + [0], [1] * 129), privacy.ReplaceOne()),
+        (BetaBernoulli(2.0**34, 1.0, trim=0.25, temper=2.0**-20), ([1] * 2, [1] * 3), AddRemove()),
+        (ExponentialGamma(2.0**60, 1.0, bounds=(0.5, 2), data_bound=1), ([0.5] * 128, [0.5] * 129), AddRemove()),
+    ],
+)
+def test_the_guarantee_covers_the_rounding_of_large_priors(model, pair, relation):
+    values = model._grid().parameters()
+    one, other = (model.posterior(data) for data in pair)
+    losses = model._log_weights(values, one.first - other.first, one.second - other.second)
+    assert np.ptp(losses) > 0
+    assert np.ptp(losses) <= 2 * model.guarantee(len(pair[1]), relation=relation).epsilon * (1 + 1e-12)
+
+
 @given(st.floats(0.01, 20), st.integers(1, 200), st.sampled_from(["trim", "temper", "exponential"]))
 @settings(derandomize=True, deadline=None, max_examples=20)
 def test_calibration_reaches_its_target_and_never_passes_it(epsilon, n, way):

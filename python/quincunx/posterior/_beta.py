@@ -89,7 +89,8 @@ class BetaBernoulli(OneParameterModel):
         return [(self.a + t * k, self.b + t * (n - k), t, -t) for k in (0, n - 1)]
 
     def _margin(self, n: int) -> float:
-        if all(value % 2.0**-20 == 0 for value in (self.a, self.b, self.temper)) and self.temper * n < 2**30:
+        dyadic = all(value % 2.0**-20 == 0 for value in (self.a, self.b, self.temper))
+        if dyadic and max(self.a, self.b) + self.temper * n < 2**32:
             return 0.0  # the statistics are doubles
         return 4 * 2.0**-53 * (self.a + self.b + 2 * self.temper * n) * self._half()
 

@@ -87,10 +87,11 @@ class _GammaModel(OneParameterModel):
 
     def _margin(self, n: int) -> float:
         c1, c2 = self.bounds
-        step = self._units()[0]
-        if self.temper == 1 and self.rate % step == 0 and self.rate + n * self._span()[1] < 2**52 * step:
+        step, shape, rate = self._units()[0], self.a0 + self.temper * n, self.rate + self.temper * n * self._span()[1]
+        dyadic = self.temper == 1 and self.a0 % 2.0**-20 == 0 and self.rate % step == 0
+        if dyadic and shape < 2**32 and rate < 2**52 * step:
             return 0.0  # the statistics are doubles
-        return 8 * 2.0**-53 * (self.rate + self.temper * n * self._span()[1]) * (c2 - c1)
+        return 8 * 2.0**-53 * (rate * (c2 - c1) + shape * math.log(c2 / c1))
 
     def posterior(self, data: npt.ArrayLike) -> ConjugatePosterior:
         """Return the posterior given numbers.
