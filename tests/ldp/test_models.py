@@ -450,6 +450,8 @@ def test_gradient_descent_learns_and_counts_its_messages():
     model = ldp.LDPSGD("linear", epsilon=4.0, random_state=0, insecure_seed=1, group_factor=500.0).fit(x, y)
     assert np.linalg.norm(model.coef_ - [1.0, -0.5, 0.2]) < np.linalg.norm([1.0, -0.5, 0.2])
     assert model.n_messages_ == 40_000 - math.ceil(500 * 3 * math.log(3) / 16)
+    model.set_params(task="logistic")  # of the next fit
+    assert (model.predict(x) == x @ model.coef_).all()
 
 
 def test_runs_of_descent_with_different_seeds_share_no_noise():

@@ -172,6 +172,15 @@ def test_features_are_labels_as_declared():
     assert model.predict(mixed[:4]).tolist() == [1, 0, 0, 1]
 
 
+def test_other_categories_of_the_next_fit_leave_predictions_as_they_are():
+    y = np.tile([0, 1], 1000)
+    model = PrivateCategoricalNB(epsilon=5.0, categories=[["tea", "coffee"]], classes=2)
+    model.fit(np.array(["tea", "coffee"])[y][:, None], y)
+    for categories in ([["coffee", "tea"]], {"drink": ["tea", "coffee"]}):
+        model.set_params(categories=categories)
+        assert model.predict([["tea"], ["coffee"]]).tolist() == [0, 1]
+
+
 @pytest.mark.parametrize(
     ("categories", "value", "found"),
     [

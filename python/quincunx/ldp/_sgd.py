@@ -101,7 +101,7 @@ class LDPSGD(Parametrized):
             return np.asarray(mechanism.release(gradients, insecure_seed=seed))
 
         weights = self._descend(task, rows, answers, rate, group, release)
-        self.coef_ = weights
+        self.coef_, self._task = weights, task
         self.n_features_in_ = d
         self.n_groups_ = -(-n // group)
         self.n_messages_ = 2 * n - group
@@ -206,7 +206,7 @@ class LDPSGD(Parametrized):
         if rows.ndim != 2 or rows.shape[1] != len(self.coef_):
             raise ValueError(f"`X` must have shape (n, {len(self.coef_)}), got {rows.shape}")
         scores = np.asarray(rows @ self.coef_)
-        return scores if self.task == "linear" else (scores > 0).astype(np.int64)
+        return scores if self._task == "linear" else (scores > 0).astype(np.int64)
 
 
 def _losses(task: str, scores: Floats, y: Floats) -> Floats:

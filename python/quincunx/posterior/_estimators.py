@@ -56,7 +56,8 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         """Return what scikit-learn is to check of the features."""
         return {"ensure_all_finite": False}
 
-    def _codes(self, X: Array) -> Ints:
+    def _codes(self, X: Array, features: Sequence[Categories]) -> Ints:
+        """Return the codes of features of such categories."""
         raise NotImplementedError
 
     def __sklearn_tags__(self) -> Tags:
@@ -92,10 +93,10 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         classes = self._declared_classes()
         rows, y = validation().validate_data(self, X, y, **self._input())
         labels = classes.encode(y, "y")
-        features = rows.shape[1]
-        declared: dict[Hashable, CategoriesLike] = {"y": classes, **dict(enumerate(self._features(features)))}
-        net = DiscreteBayesNet([("y", i) for i in range(features)], declared)
-        data = Codes(np.column_stack((labels, self._codes(rows))).reshape(-1), len(rows))
+        features = self._features(rows.shape[1])
+        declared: dict[Hashable, CategoriesLike] = {"y": classes, **dict(enumerate(features))}
+        net = DiscreteBayesNet([("y", i) for i in range(len(features))], declared)
+        data = Codes(np.column_stack((labels, self._codes(rows, features))).reshape(-1), len(rows))
         mechanism = _check.one_of(self.mechanism, "mechanism", MECHANISMS)
         if mechanism.startswith("fourier") and not net.is_binary:
             mechanism = "laplace"
@@ -111,7 +112,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         self.network_ = fitted
         self.guarantee_ = fitted.guarantee
         self.class_log_prior_ = np.log(fitted.cpds["y"])
-        self.feature_log_prob_ = [np.log(fitted.cpds[i]) for i in range(features)]
+        self.feature_log_prob_ = [np.log(fitted.cpds[i]) for i in range(len(features))]
         return self
 
     def predict_joint_log_proba(self, X: npt.ArrayLike) -> Floats:
@@ -125,7 +126,9 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         """
         validation().check_is_fitted(self)
         _plain(X=X)
-        codes = self._codes(validation().validate_data(self, X, reset=False, **self._input()))
+        rows = validation().validate_data(self, X, reset=False, **self._input())
+        known = self.network_.net._declared  # what `categories` says may be of the next fit
+        codes = self._codes(rows, [known[place] for place in range(rows.shape[1])])
         joint = np.broadcast_to(self.class_log_prior_, (len(codes), len(self.classes_))).copy()
         for column, table in zip(codes.T, self.feature_log_prob_, strict=True):
             joint += table.T[column]
@@ -226,7 +229,7 @@ class PrivateBernoulliNB(_PrivateNaiveBayes):
     def _features(self, features: int) -> list[Categories]:
         return [Categories(2)] * features
 
-    def _codes(self, X: Array) -> Ints:
+    def _codes(self, X: Array, features: Sequence[Categories]) -> Ints:
         return np.asarray(X > _check.real(self.binarize, "binarize"), dtype=np.int64)
 
 
@@ -296,9 +299,9 @@ class PrivateCategoricalNB(_PrivateNaiveBayes):
             raise ValueError(f"`categories` must be a number or {features} declarations, got {len(each)}")
         return [Categories.of(declared, f"categories[{place}]", maximum=2**16) for place, declared in enumerate(each)]
 
-    def _codes(self, X: Array) -> Ints:
+    def _codes(self, X: Array, features: Sequence[Categories]) -> Ints:
         columns = []
-        for place, (column, declared) in enumerate(zip(X.T, self._features(X.shape[1]), strict=True)):
+        for place, (column, declared) in enumerate(zip(X.T, features, strict=True)):
             try:
                 columns.append(declared.encode(column, f"X[:, {place}]"))
             except ValueError as error:
