@@ -120,6 +120,9 @@ def picked(found: Axes, index: Index, shape: Sequence[int]) -> Axes:
         elif (places := np.asarray(part)).dtype != np.bool_:
             parts.append(places.astype(np.intp))  # an empty list is no array of integers yet
         elif places.ndim:
+            if all(own is not Ellipsis for own in parts):  # behind one it is not known yet of which axes
+                at = sum(own is not None for own in parts)
+                refuse_other_labels(axes(part), found[at : at + places.ndim], "index", "the release")
             parts.extend(places.nonzero())
         else:
             return ()  # a bare True or False adds an axis and picks from none

@@ -22,6 +22,7 @@ from quincunx.privacy import (
     LaplaceMechanism,
     RandomizedResponse,
     Release,
+    SubsetSelection,
     UnaryEncoding,
     privatize,
 )
@@ -72,6 +73,33 @@ def test_a_release_of_a_data_frame_keeps_index_and_columns(table):
     assert "person" in release._repr_html_()
     assert reread(release) == release
     assert reread(release).to_pandas().equals(frame)
+
+
+def test_a_mask_picks_by_its_labels_or_is_refused(table):
+    release = privatize(table, epsilon=1.0)
+    ann = pd.Series([False, True], index=["Bob", "Ann"])
+    assert release[ann[["Ann", "Bob"]]].index == release[ann.to_numpy()[::-1]].index == ("Ann",)
+    cold = pd.Series([True, False, False], index=["milk", "tea", "coffee"])
+    assert release[:, cold[["tea", "coffee", "milk"]]].columns == ("milk",)
+    for index in (
+        ann,
+        (ann, slice(None)),
+        (slice(None), cold),
+        (None, slice(None), cold),
+        (table > 1)[["milk", "tea", "coffee"]],
+    ):
+        with pytest.raises(ValueError, match="`index` must have the labels of the release, in their order"):
+            release[index]
+
+
+def test_counts_and_shares_of_categories_go_by_their_labels():
+    encoding = UnaryEncoding(2.0, ["tea", "coffee", "mate"])
+    counts = pd.Series([5, 6, 7], index=["mate", "tea", "coffee"])
+    assert (encoding.estimate_from_counts(counts, 40) == encoding.estimate_from_counts([6, 7, 5], 40)).all()
+    law = SubsetSelection(2.0, encoding.categories).noise
+    assert (law.variances(counts / 18, 40) == law.variances(np.array([6, 7, 5]) / 18, 40)).all()
+    with pytest.raises(ValueError, match="`counts` must have the columns"):
+        encoding.estimate_from_counts(counts.rename({"mate": "cola"}), 40)
 
 
 def test_labels_are_part_of_what_makes_releases_equal(table):

@@ -194,6 +194,8 @@ class Release(Guaranteed, ReadOnly):
         ------
         IndexError
             If NumPy does not take the index: it is out of range, a word, a fraction or one too many.
+        ValueError
+            If a mask has labels, and they are not those of the release in their order.
         """
         values = self.values[index]
         if not isinstance(values, np.ndarray) or values is np.ma.masked:

@@ -238,7 +238,8 @@ class UnaryEncoding(CategoricalMechanism):
         >>> UnaryEncoding(1.0, 3).estimate_from_counts([400, 300, 250], 1000).round(4).tolist()
         [0.5672, 0.1344, -0.082]
         """
-        ones, number = _check.counts(counts, "counts"), _check.whole(users, "users", minimum=1)
+        ones = _check.counts(self._declared.columns(counts, "counts"), "counts")
+        number = _check.whole(users, "users", minimum=1)
         k = len(self.noise.declared)
         if ones.ndim == 0 or ones.shape[-1] != k:
             raise ValueError(f"`counts` must have a last axis of length {k}, got shape {ones.shape}")
