@@ -92,6 +92,14 @@ def test_a_mask_picks_by_its_labels_or_is_refused(table):
             release[index]
 
 
+def test_scales_with_labels_are_those_of_the_columns_or_refused(table):
+    mechanism = GaussianMechanism(sigma=1.0, radius=1.0, dimension=3, scales=table.std() + 1)
+    assert mechanism.release(table).shape == mechanism.release(table.to_numpy()).shape == (2, 3)
+    for data in (table[["milk", "tea", "coffee"]], table.loc["Ann", ["milk", "tea", "coffee"]]):
+        with pytest.raises(ValueError, match="`x` must have the labels of `scales`, in their order"):
+            mechanism.release(data)
+
+
 def test_counts_and_shares_of_categories_go_by_their_labels():
     encoding = UnaryEncoding(2.0, ["tea", "coffee", "mate"])
     counts = pd.Series([5, 6, 7], index=["mate", "tea", "coffee"])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core
+from quincunx import _check, _core, _tables
 from quincunx._types import Floats, Index
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._calibration import gaussian_sigma
@@ -203,7 +203,7 @@ class GaussianMechanism(Mechanism):
         Instead of `epsilon`: the standard deviation, > 0.
     scales : sequence of float, optional
         Proportions of the noise of the coordinates along the last axis, > 0: coordinate i has the deviation
-        ``sigma * scales[i]``.
+        ``sigma * scales[i]``. Labels, as of a Series of pandas, must be those of the data then.
     relation : ReplaceOne, AddRemove or DataMetric
         Which neighbors it is about. A ``DataMetric`` of real arrays needs no sensitivity: the values are the data.
 
@@ -272,7 +272,7 @@ class GaussianMechanism(Mechanism):
             raise ValueError(f"`dimension` must be 1 where there are bounds, got {dimension}")
         if self.lower is not None and scales is not None:
             raise TypeError("`scales` must not be given beside `lower` and `upper`")
-        self.scales = None if scales is None else _positive(scales, "scales")
+        self.scales, self._names = None if scales is None else _positive(scales, "scales"), _tables.axes(scales)
         self.relation = relation
         self._declared = self._declared_shift(sensitivity)
         # The shift of the values at the relation, in units of sigma.
@@ -383,6 +383,7 @@ class GaussianMechanism(Mechanism):
             If `x` does not hold finite numbers, or records of another length, or without bounds holds numbers that a
             double may round, as ints beyond 2**53: arrays would move by more than they did.
         """
+        _tables.refuse_other_labels(_tables.axes(x)[-1:], self._names, "x", "`scales`")
         exact = x if self.noise.bounds else _check.exact_reals(x, "x")
         numbers = np.ascontiguousarray(self.noise.clipped(exact))
         self._check_size(numbers)
