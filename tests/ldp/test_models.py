@@ -442,6 +442,27 @@ def test_inputs_are_upcast_and_left_as_they_are():
     assert math.isfinite(model.log_likelihood(np.float64(1.0), mu=0.0, sigma=1.0))
 
 
+@pytest.mark.parametrize(
+    ("kind", "mechanism", "name"),
+    [
+        (ldp.GaussianModel, privacy.LaplaceMechanism(1.0, 0, 10), "mu"),
+        (ldp.ExponentialModel, privacy.LaplaceMechanism(1.0, 0, 10), "rate"),
+        (ldp.ExponentialModel, privacy.GaussianMechanism(1.0, 1e-5, lower=0, upper=10), "rate"),
+        (ldp.PoissonModel, privacy.GeometricMechanism(1.0, lower=0, upper=10), "rate"),
+        (ldp.PoissonModel, privacy.LaplaceMechanism(1.0, 0, 10), "rate"),
+    ],
+)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_one_report_beyond_all_noise_says_no_more_than_that_it_is_at_the_bound(kind, mechanism, name, sign):
+    told = np.asarray(mechanism.release(np.arange(60) % 7, insecure_seed=1), dtype=float)
+    near, far = (
+        kind(mechanism, inference="quadrature", n_draws=10).fit(np.append(told, sign * report))
+        for report in (2e7, 9e15)  # whole numbers, as geometric noise has
+    )
+    assert far.posterior_mean_[name] == pytest.approx(near.posterior_mean_[name], rel=1e-4)
+    assert far.posterior_sd_[name] == pytest.approx(near.posterior_sd_[name], rel=1e-3)
+
+
 def test_gradient_descent_learns_and_counts_its_messages():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(20_000, 3))

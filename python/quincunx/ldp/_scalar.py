@@ -27,6 +27,8 @@ from quincunx.privacy.noise import GaussianNoise, GeometricNoise, LaplaceNoise, 
 NORMAL = ("sigma", "scales", "radius", "lower", "upper", "step")
 OF_REALS: Known = {LaplaceNoise: ("scale", "lower", "upper", "step"), GaussianNoise: NORMAL}
 OF_COUNTS: Known = {GeometricNoise: ("alpha", "exponent", "lower", "upper"), **OF_REALS}
+#: Scales of the noise beyond the bounds from which on reports, of chance exp(-10**6), are taken as one.
+FAR = 2.0**20
 
 
 class ScalarModel(PrivateModel):
@@ -168,15 +170,27 @@ def _bounds(noise: GaussianNoise | GeometricNoise | LaplaceNoise) -> tuple[float
     return lower, upper
 
 
+def _near(values: Floats, bounds: tuple[float, float], scale: float, exact: bool) -> Floats:
+    """Return reports that are no farther from the bounds than noise is, but where each likelihood counts as it is.
+
+    Farther ones say the same of a number: that it is at the bound. Their log-likelihood, a constant but for that, would
+    round away all others.
+    """
+    far = FAR * scale if FAR * scale < 1 else float(np.ceil(FAR * scale))  # of counts a whole number, as they are
+    return values if exact else np.clip(values, bounds[0] - far, bounds[1] + far)
+
+
 def _rectified(values: Floats, family: str, noise: Noise, exact: bool) -> Group:
     """Return users whose real numbers were clipped, and released with a noise of `OF_REALS`."""
     if isinstance(noise, GaussianNoise):
-        return Clipped(values, family, noise.bounds or (-math.inf, math.inf), single_sigma(noise), exact)
+        bounds, sigma = noise.bounds or (-math.inf, math.inf), single_sigma(noise)
+        return Clipped(_near(values, bounds, sigma, exact), family, bounds, sigma, exact)
     assert isinstance(noise, LaplaceNoise)
     lower, upper = _bounds(noise)
     if family == "exponential" and lower != 0:
         raise ValueError(f"`mechanism` must have lower = 0 for an exponential variable, got {lower}")
-    return Rectified(values, family, (float(lower), float(upper)), noise.scale, exact)
+    ends = float(lower), float(upper)
+    return Rectified(_near(values, ends, noise.scale, exact), family, ends, noise.scale, exact)
 
 
 class GaussianModel(ScalarModel):
@@ -396,12 +410,14 @@ class _WholeModel(_OneParameter):
         if not (float(lower).is_integer() and float(upper).is_integer()):
             raise ValueError(f"`mechanism` must have whole bounds for counts, got {lower} and {upper}")
         if isinstance(noise, GaussianNoise):
-            bounds = float(lower), float(upper)
-            return Clipped(self._numbers(released), self._family, bounds, single_sigma(noise), exact)
+            bounds, sigma = (float(lower), float(upper)), single_sigma(noise)
+            values = _near(self._numbers(released), bounds, sigma, exact)
+            return Clipped(values, self._family, bounds, sigma, exact)
         if isinstance(noise, GeometricNoise):
             decay, values = noise.decay, _check.counts_as_floats(released, "released", minimum=None).reshape(-1)
         else:
             decay, values = 1 / noise.scale, self._numbers(released)
+        values = _near(values, (float(lower), float(upper)), 1 / float(decay), exact)
         return Whole(values, self._family, noise.kind, float(decay), (int(lower), int(upper)), exact)
 
     def _check_plain(self, values: Floats) -> None:
