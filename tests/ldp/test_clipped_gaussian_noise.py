@@ -167,6 +167,7 @@ def test_noises_stand_side_by_side_and_a_radius_is_a_pair_of_bounds():
     [
         (lambda m: ldp.PoissonModel(m(sensitivity=1.0)).fit([1.0]), "`mechanism` must have bounds"),
         (lambda m: ldp.PoissonModel(m(lower=0, upper=1.5)).fit([1.0]), "whole bounds for counts"),
+        (lambda m: ldp.PoissonModel(privacy.LaplaceMechanism(1.0, 0, 2.0**70)).fit([1.0]), r"counts, up to 2\*\*53"),
         (lambda m: ldp.PoissonModel(m(lower=0, upper=2**17)).fit([1.0]), r"at most 2\*\*16"),
         (lambda m: ldp.ExponentialModel(m(lower=1, upper=2)).fit([1.0]), "`lower` must be at most 0"),
         (lambda m: ldp.GaussianModel(m(radius=1.0, dimension=2)).fit([1.0]), "no `dimension`"),

@@ -407,8 +407,8 @@ class _WholeModel(_OneParameter):
         if isinstance(noise, GeometricNoise) and np.ndim(noise.alpha):
             raise ValueError("`released` must have one ratio of noise: give a list of releases, one for each")
         lower, upper = _bounds(noise)
-        if not (float(lower).is_integer() and float(upper).is_integer()):
-            raise ValueError(f"`mechanism` must have whole bounds for counts, got {lower} and {upper}")
+        if not all(float(bound).is_integer() and abs(bound) <= 2**53 for bound in (lower, upper)):
+            raise ValueError(f"`mechanism` must have whole bounds for counts, up to 2**53, got {lower} and {upper}")
         if isinstance(noise, GaussianNoise):
             bounds, sigma = (float(lower), float(upper)), single_sigma(noise)
             values = _near(self._numbers(released), bounds, sigma, exact)
