@@ -10,10 +10,12 @@ import pytest
 from scipy import stats
 from tests.statistics import assert_discrete_fit, assert_share
 
+from quincunx.ldp import HistogramModel, LinearRegression
 from quincunx.privacy import (
     GeneralizedRandomizedResponse,
     HadamardResponse,
     LocalHashing,
+    MemoizedUnaryEncoding,
     ReplaceOne,
     SubsetSelection,
     UnaryEncoding,
@@ -175,6 +177,26 @@ def test_variances_are_those_of_the_papers(epsilon):
     best = subset.noise.variances(np.full(k, 1 / k), n).sum()
     for other in (hashing, one, HadamardResponse(epsilon, k)):
         assert other.noise.variances(np.full(k, 1 / k), n).sum() >= best * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda n: SubsetSelection(1.0, 3).noise.variances([0.1, 0.2, 0.7], n), "users"),
+        (lambda n: UnaryEncoding(1.0, 3).estimate_from_counts([1, 2, 3], n), "users"),
+        (lambda n: HistogramModel(UnaryEncoding(1.0, 3), data="counts").fit([1, 2, 3], n=n), "n"),
+        (lambda n: LinearRegression(kind="statistics").fit([1.0, 2.0, 3.0], n=n), "n"),
+    ],
+)
+def test_more_users_than_doubles_count_are_refused_by_name(call, name):
+    with pytest.raises(ValueError, match=rf"`{name}` must be between [01] and {2**53}, got 1000"):
+        call(10**400)
+
+
+def test_more_reports_than_doubles_count_are_the_limit():
+    daily = MemoizedUnaryEncoding(1.0, 2.0, 3)
+    limit = daily.variances([0.1, 0.2, 0.7], 10, math.inf)
+    assert (daily.variances([0.1, 0.2, 0.7], 10, 10**400) == limit).all()
 
 
 def test_subsets_of_one_are_generalized_randomized_response():

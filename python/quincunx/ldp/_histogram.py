@@ -358,7 +358,7 @@ class HistogramModel(PrivateModel):
             n, sums = len(bits), bits.sum(axis=0)
         if n is None:
             raise TypeError("`n`, the number of users, must be given with column sums")
-        users = _check.whole(n, "n")
+        users = _check.whole(n, "n", maximum=2**53)
         if sums.shape != (k,):
             raise ValueError(f"`released` must have shape ({k},), got {sums.shape}")
         if size is not None and sums.sum() != users * size:

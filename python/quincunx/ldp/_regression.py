@@ -438,7 +438,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         elif rows.ndim == 1:
             if n is None:
                 raise TypeError("`n`, the number of users, must be given with a sum")
-            users, rows = _check.whole(n, "n"), rows[None]
+            users, rows = _check.whole(n, "n", maximum=2**53), rows[None]
         else:
             raise ValueError(f"`total` must have one or two axes, got shape {rows.shape}")
         self._features(rows.shape[1])

@@ -127,7 +127,7 @@ def on_simplex(estimate: Floats, total: float = 1.0) -> Floats:
 def shares_of(declared: Categories, shares: npt.ArrayLike, users: int) -> tuple[Floats, int]:
     """Return true shares and a number of users, checked."""
     known = _check.reals(declared.columns(shares, "shares"), "shares")
-    number = _check.whole(users, "users", minimum=1)
+    number = _check.whole(users, "users", minimum=1, maximum=2**53)
     if known.shape != (len(declared),):
         raise ValueError(f"`shares` must have shape ({len(declared)},), got {known.shape}")
     if known.min() < 0 or known.sum() > 1 + 1e-9:

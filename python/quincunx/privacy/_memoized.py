@@ -79,7 +79,7 @@ class MemoizedUnaryEncodingNoise(UnaryEncodingNoise):
 
     def variances_of(self, shares: Floats, users: int, reports: float) -> Floats:
         """Return the variances of unbiased estimates, as of `MemoizedUnaryEncoding.variances`."""
-        times, f, permanent = _number(reports) or math.inf, float(self.flip), self.permanent
+        times, f, permanent = min(_number(reports) or math.inf, 1e300), float(self.flip), self.permanent
         mean = permanent.zero_probability + (permanent.one_probability - permanent.zero_probability) * shares
         one = f * (1 - f) / times + (1 - 2 * f) ** 2 * mean * (1 - mean)
         return np.asarray(one / (users * (self.one_probability - self.zero_probability) ** 2))

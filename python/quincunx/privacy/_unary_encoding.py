@@ -239,7 +239,7 @@ class UnaryEncoding(CategoricalMechanism):
         [0.5672, 0.1344, -0.082]
         """
         ones = _check.counts(self._declared.columns(counts, "counts"), "counts")
-        number = _check.whole(users, "users", minimum=1)
+        number = _check.whole(users, "users", minimum=1, maximum=2**53)
         k = len(self.noise.declared)
         if ones.ndim == 0 or ones.shape[-1] != k:
             raise ValueError(f"`counts` must have a last axis of length {k}, got shape {ones.shape}")
