@@ -154,6 +154,13 @@ def test_planted_strategies_are_rejected_however_small_their_gain(claim, draws):
     assert reject(claim, draws).rejected
 
 
+@pytest.mark.parametrize("given", [{"sensitivity": 1.0, "scales": [1.0, 2.0]}, {"sensitivity": [1.0, 0.5]}])
+def test_mechanisms_of_so_many_numbers_are_audited_draw_by_draw(given):
+    mechanism = GaussianMechanism(2.0, 0.01, **given)
+    assert not mechanism.stacks
+    assert not audit(mechanism, [0.0, 0.0], [1.0, 0.0], n_draws=3000, confidence=SURE).rejected
+
+
 def test_a_vector_under_the_profile_of_one_number_is_rejected():
     # F2: at |v|_2 = 2 the profile of one number claims .13758 at 20/3. The bounds found are 7.75 +- .15.
     mechanism = DiscreteGaussianMechanism(variance=0.3, delta=0.15)

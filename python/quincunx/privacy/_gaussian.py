@@ -295,6 +295,7 @@ class GaussianMechanism(Mechanism):
         # Shifts in deviations, with the allowance for floating point.
         privacy_map = self._privacy_map(Fraction(ROUNDED) / Fraction(self.sigma), CUT)
         self.guarantee = guarantee_of(privacy_map, relation, delta, epsilon=level)
+        self.stacks = self._size() is None
 
     def _declared_shift(self, sensitivity: float | Sequence[float] | None) -> Sensitivity | None:
         """Return a given sensitivity with the least fraction not below its shift in units of sigma; None without it."""
@@ -357,8 +358,8 @@ class GaussianMechanism(Mechanism):
             found[scale] = (_core.RoundedSampler.normal(deviation / step), step)
         return found
 
-    def _check_size(self, numbers: Floats) -> None:
-        """Refuse more numbers than the guarantee speaks of, where it speaks of a number of them."""
+    def _size(self) -> int | None:
+        """Return how many numbers the guarantee speaks of, None where it speaks of any number of them."""
         size, privacy_map = None, self.guarantee.parts[0].privacy_map
         if self.scales is not None and self.radius is None:
             size = len(self.scales)
@@ -366,8 +367,7 @@ class GaussianMechanism(Mechanism):
             size = len(self._declared[0])
         elif isinstance(privacy_map, Shift) and privacy_map.metric == "linf":
             size = self.dimension
-        if size not in (None, numbers.size):
-            raise ValueError(f"`x` must hold {size} numbers, got shape {numbers.shape}")
+        return size
 
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Add noise to real numbers.
@@ -386,7 +386,8 @@ class GaussianMechanism(Mechanism):
         _tables.refuse_other_labels(_tables.axes(x)[-1:], self._names, "x", "`scales`")
         exact = x if self.noise.bounds else _check.exact_reals(x, "x")
         numbers = np.ascontiguousarray(self.noise.clipped(exact))
-        self._check_size(numbers)
+        if (size := self._size()) not in (None, numbers.size):
+            raise ValueError(f"`x` must hold {size} numbers, got shape {numbers.shape}")
         if self.scales is None:
             sampler, step = self._samplers[1.0]
             noisy = sampler.add_on_grid(numbers.reshape(-1), step, seed_words(insecure_seed)).reshape(numbers.shape)
