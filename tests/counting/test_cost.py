@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from quincunx import _check, _units, graphs, lattices
+from quincunx._job import Job
 from quincunx.counting import (
     CostEstimate,
     _independent_sets,
@@ -23,6 +24,7 @@ from quincunx.counting import (
     independence_polynomial,
     primes,
 )
+from quincunx.counting._matchings import plan_dimers
 from quincunx.errors import TooLargeError
 
 KERNELS = {
@@ -350,6 +352,16 @@ def test_what_can_be_tried_is_forecast_within_a_quarter(graph, what, count, monk
     ratios = [time_by_forecast(graph, what, count, monkeypatch) for _ in range(5)]
     print(f"{what} on {graph!r}: took {np.median(ratios):.2f} of its forecast, {min(ratios):.2f} to {max(ratios):.2f}")
     assert 0.6 < np.median(ratios) < 1.5
+
+
+@pytest.mark.parametrize("lattice", [lattices.square(3, 1400, "torus"), lattices.aztec_diamond(600)], ids=str)
+def test_pfaffians_too_long_to_be_tried_are_forecast_by_their_rate(lattice):
+    cost = estimate_cost(lattice, "perfect-matchings", threads=1, memory_limit=2**30)
+    plan, job = plan_dimers(lattice, None, 2**30), Job(threads=1, memory_limit=2**30)
+    start = time.process_time()
+    plan.residues(0, 1, 0, job)
+    # Factors of eight and of thirty were wrong; the rate of another machine is within two or three.
+    assert 1 / 4 < (time.process_time() - start) / (cost.seconds / cost.primes) < 4
 
 
 def test_a_need_that_was_not_counted_out_is_more_than_the_limit_and_no_number_is_made_up():
