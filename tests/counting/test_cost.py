@@ -22,6 +22,7 @@ from quincunx.counting import (
     estimate_cost,
     hard_core,
     independence_polynomial,
+    matching_polynomial,
     primes,
 )
 from quincunx.counting._matchings import plan_dimers
@@ -320,6 +321,7 @@ TRIED = pytest.mark.parametrize(
         pytest.param(
             lattices.square(23, 24), "independence-polynomial", independence_polynomial, marks=pytest.mark.slow
         ),
+        (graphs.path(1000), "matching-polynomial", matching_polynomial),
         (lattices.four_eight_eight(9, 9), "independence-polynomial", independence_polynomial),
         (lattices.king(20, 20), "independence-polynomial", independence_polynomial),
     ],

@@ -353,6 +353,8 @@ _RATES = {
     "tree decomposition": 1.5,
     "set partitions": 0.3,
 }
+# The same of two sizes of matchings in the interpolation that follows: an inverse for the squares of two points.
+_INTERPOLATED = 215.0
 
 
 # Seconds of planning up to which a count is planned to see; those that the first primes are then worked on, and the
@@ -452,5 +454,7 @@ def _planned_cost(plan: _core.ExactPlan, planning: float, threads: int, limit: i
     tried = min(lanes, plan.primes)
     if _may_be_tried(tried * one, limit) and (taken := _tried(plan, tried, limit)) < math.inf:
         each = taken / tried
+    if engine in ("frontier", "tree decomposition") and plan.values > 1:
+        each += _INTERPOLATED * 1e-9 * plan.values**2
     seconds = planning + each * plan.primes / together
     return CostEstimate(engine, one // 8, lanes, one * lanes * together, plan.primes, work * plan.primes, seconds)
