@@ -262,26 +262,33 @@ impl<'a> Sweep<'a> {
             Alpha::Each(_) => self.table.alpha_range(),
         };
         let (up, down) = (expected * greatest, expected / least);
+        // Beyond this, a row of events would take more memory than its cells: draw them one by one.
+        let most = 16.0 * cols + 4096.0;
+        let fits = |way| match way {
+            RowMethod::Event => down <= most,
+            RowMethod::Split => up <= most,
+            _ => true,
+        };
         match self.method {
             Method::Bessel => RowMethod::Auxiliary,
             Method::Collapsed => RowMethod::Dense,
-            // Beyond this, a row of events would take more memory than its cells: draw them one by one.
-            Method::Event if down <= 16.0 * cols + 4096.0 => RowMethod::Event,
-            Method::Split if up <= 16.0 * cols + 4096.0 => RowMethod::Split,
+            Method::Event if fits(RowMethod::Event) => RowMethod::Event,
+            Method::Split if fits(RowMethod::Split) => RowMethod::Split,
             Method::Event | Method::Split => RowMethod::Dense,
             Method::Auto => {
                 // Nanoseconds per row beyond what all methods take, fitted on one machine to tables of 100 to 3000 columns, 5 to 100
                 // components, means of .002 to 1.5, epsilons of .25 to 4: what is chosen takes 1.01 times the least on average.
                 let (positive, shared) = (self.positive, self.shared);
                 let ways = [
+                    (450.0 + cols * (0.7 + 0.016 * width) + 6.3 * positive + 5.0 * expected, RowMethod::Dense),
                     (shared + 3.0 * width + 10.5 * down + 10.0 * expected, RowMethod::Event),
                     (
                         shared + 2.0 * width + 30.0 * up + positive * (20.0 + 0.08 * width) + 6.5 * expected,
                         RowMethod::Split,
                     ),
-                    (450.0 + cols * (0.7 + 0.016 * width) + 6.3 * positive + 5.0 * expected, RowMethod::Dense),
                 ];
-                ways.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map_or(RowMethod::Dense, |(_, way)| way)
+                let fitting = ways.into_iter().filter(|(_, way)| fits(*way));
+                fitting.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(RowMethod::Dense, |(_, way)| way)
             }
         }
     }
