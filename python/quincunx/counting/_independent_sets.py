@@ -353,8 +353,8 @@ _RATES = {
     "tree decomposition": 1.5,
     "set partitions": 0.3,
 }
-# The same of two sizes of matchings in the interpolation that follows: an inverse for the squares of two points.
-_INTERPOLATED = 215.0
+# The same of two sizes of matchings in the interpolation that follows.
+_INTERPOLATED = 11.0
 
 
 # Seconds of planning up to which a count is planned to see; those that the first primes are then worked on, and the

@@ -1,33 +1,39 @@
 //! Interpolation of a polynomial modulo a prime.
 //!
-//! Source: D. Knuth (1997), The Art of Computer Programming 2, 3rd ed., section 4.6.4 (Newton's form).
+//! Sources: D. Knuth (1997), The Art of Computer Programming 2, 3rd ed., section 4.6.4 (Newton's form); P. Montgomery (1987), Speeding
+//! the Pollard and elliptic curve methods of factorization (many inverses by one).
 
 use crate::numeric::residue::{Modulus, Montgomery};
 
 /// The coefficients modulo `prime` of the polynomial with these values at as many different points, all residues.
 ///
-/// Newton's form: divided differences, then Horner. Cost: n^2 multiplications, and an inverse for each pair of points that are not as far
-/// apart as the pair before.
+/// Newton's form: divided differences, then Horner. Cost: 3 n^2 multiplications and n inverses: those of all differences of points at one
+/// distance in the list follow from that of their product.
 pub fn interpolate(prime: Modulus, points: &[u64], values: &[u64]) -> Vec<u64> {
     let p = prime.value();
     let field = Montgomery::new(p);
     let subtract = |a: u64, b: u64| if a >= b { a - b } else { a + p - b };
+    let points: Vec<u64> = points.iter().map(|&point| field.enter(point)).collect();
     let mut differences: Vec<u64> = values.iter().map(|&value| field.enter(value)).collect();
     let n = differences.len();
-    let (mut known, mut inverse) = (0, 0);
+    let mut before = vec![0; n];
     for order in 1..n {
+        let apart = |i: usize| subtract(points[i], points[i - order]);
+        let mut product = field.enter(1);
+        for i in order..n {
+            before[i] = product;
+            product = field.mul(product, apart(i));
+        }
+        let mut inverse = field.enter(prime.inverse(field.leave(product)));
         for i in (order..n).rev() {
-            let apart = subtract(points[i], points[i - order]);
-            if apart != known {
-                (known, inverse) = (apart, field.enter(prime.inverse(apart)));
-            }
-            differences[i] = field.mul(subtract(differences[i], differences[i - 1]), inverse);
+            let one = field.mul(inverse, before[i]);
+            inverse = field.mul(inverse, apart(i));
+            differences[i] = field.mul(subtract(differences[i], differences[i - 1]), one);
         }
     }
     // c(x) = d_0 + (x - x_0) (d_1 + (x - x_1) (d_2 + ...)), from the inside out.
     let mut coefficients = vec![0; n];
-    for (&point, &difference) in points.iter().zip(&differences).rev() {
-        let at = field.enter(point);
+    for (&at, &difference) in points.iter().zip(&differences).rev() {
         for k in (1..n).rev() {
             coefficients[k] = subtract(coefficients[k - 1], field.mul(at, coefficients[k]));
         }
