@@ -395,10 +395,9 @@ def _tried(plan: _core.ExactPlan, primes: int, limit: int) -> float:
     """Return the seconds of the first primes on one thread: the least of three runs, or of fewer that are long."""
     least, all_together = math.inf, 0.0
     for _ in range(3):
-        before = time.perf_counter()
-        beginning, part = _begun(plan, primes, limit)
+        (beginning, part), spent = _timed(lambda: _begun(plan, primes, limit))
         least = min(least, beginning + part * plan.parts)
-        all_together += time.perf_counter() - before
+        all_together += spent
         if all_together > _TRIED:
             break
     return least
