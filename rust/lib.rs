@@ -5,12 +5,13 @@
 //! [`numeric`] and [`inference`] (chains). [`globals`] lists what is made once.
 //!
 //! The rooms lie in crates that are built side by side: `quincunx-exact` on `quincunx-operators` and `quincunx-sums`,
-//! `quincunx-graphs`, `quincunx-private` and `quincunx-ldp`, all on `quincunx-shared`.
+//! `quincunx-graphs`, `quincunx-factorization` on `quincunx-private`, and `quincunx-ldp`, all on `quincunx-shared`.
 
 pub mod globals;
 
 pub use quincunx_exact::{counting, entropy, lattices};
+pub use quincunx_factorization as factorization;
 pub use quincunx_graphs as graphs;
 pub use quincunx_ldp as ldp;
-pub use quincunx_private::{distributions, factorization, leakage, posterior, privacy};
+pub use quincunx_private::{distributions, leakage, posterior, privacy};
 pub use quincunx_shared::{Error, Result, error, inference, memory, monitor, numeric, parallel, stream};

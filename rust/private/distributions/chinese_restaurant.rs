@@ -72,7 +72,7 @@ fn binomial(n: u64, p: f64, rng: &mut Xoshiro) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distributions::tests::assert_bins_fit;
+    use crate::distributions::fit::assert_bins_fit;
     use crate::numeric::special::gamma::digamma;
     use crate::stream::xoshiro;
 

@@ -367,21 +367,10 @@ fn normals(first: u64, second: u64) -> (f64, f64) {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
+    use crate::distributions::fit::{gamma_cdf, gamma_distance};
     use crate::stream::xoshiro;
-
-    /// The distribution function by its power series, good where x is not far beyond the shape.
-    fn cdf(shape: f64, x: f64) -> f64 {
-        let mut term = (shape * x.ln() - x - libm::lgamma(shape + 1.0)).exp();
-        let (mut sum, mut n) = (term, shape);
-        while term > 1e-17 * sum {
-            n += 1.0;
-            term *= x / n;
-            sum += term;
-        }
-        sum
-    }
 
     #[test]
     fn draws_have_the_distribution_function_of_the_gamma_law() {
@@ -389,20 +378,9 @@ pub(crate) mod tests {
         for (row, shape) in [0.05, 0.1, 0.5, 1.0, 1.7, 12.0, 400.0].into_iter().enumerate() {
             let mut words = xoshiro([3, 5], 1, 0, row as u64);
             let draws: Vec<f64> = (0..100_000).map(|_| draw(shape, 2.0, &mut words) * 2.0).collect();
-            let distance = distance(shape, draws);
+            let distance = gamma_distance(shape, draws);
             assert!(distance < 2.693, "shape {shape}: {distance}");
         }
-    }
-
-    /// The distance of Kolmogorov and Smirnov from the law of a shape, times the root of the number of draws.
-    pub fn distance(shape: f64, mut draws: Vec<f64>) -> f64 {
-        draws.sort_by(f64::total_cmp);
-        let n = draws.len() as f64;
-        let distance = draws.iter().enumerate().map(|(i, &x)| {
-            let level = if x > 0.0 { cdf(shape, x) } else { 0.0 };
-            (level - i as f64 / n).abs().max((level - (i + 1) as f64 / n).abs())
-        });
-        distance.fold(0.0, f64::max) * n.sqrt()
     }
 
     #[test]
@@ -423,7 +401,7 @@ pub(crate) mod tests {
                 (neighbors * shape).abs() < 4.9 * (own.len() as f64).sqrt(),
                 "shape {shape}: draws depend on draws"
             );
-            let distance = distance(shape, own);
+            let distance = gamma_distance(shape, own);
             assert!(distance < 2.693, "shape {shape}: {distance}");
         }
         assert_eq!(draws(Level::Avx2), found);
@@ -444,7 +422,7 @@ pub(crate) mod tests {
             let neighbors: f64 = found.windows(2).map(|pair| (pair[0] / shape - 1.0) * (pair[1] / shape - 1.0)).sum();
             assert!((neighbors * shape).abs() < 4.9 * (found.len() as f64).sqrt(), "{shape}: draws depend on draws");
             assert!(draws(Level::Avx2) == found && draws(Level::Baseline) == found, "{shape}");
-            let distance = distance(shape, found);
+            let distance = gamma_distance(shape, found);
             assert!(distance < 2.693, "shape {shape}: {distance}");
             let kept: f64 = table.kept.iter().map(|&kept| f64::from(kept) / 256.0).sum();
             assert!(kept > 0.97 * STRIPS as f64, "{shape}: {kept}");
@@ -473,17 +451,16 @@ pub(crate) mod tests {
         // As above, 2.693 at 1e-6: by the distribution function, which is x^a / Gamma(a + 1) at small x and shapes a.
         for (row, shape) in [1e-280, 1e-5, 0.01, 0.7, 3.0].into_iter().enumerate() {
             let mut words = xoshiro([3, 5], 4, 0, row as u64);
-            let mut levels: Vec<f64> =
-                (0..100_000)
-                    .map(|_| draw_log(shape, &mut words))
-                    .map(|log| {
-                        if log < -30.0 {
-                            (shape * log).exp() / libm::tgamma(shape + 1.0)
-                        } else {
-                            cdf(shape, log.exp())
-                        }
-                    })
-                    .collect();
+            let mut levels: Vec<f64> = (0..100_000)
+                .map(|_| draw_log(shape, &mut words))
+                .map(|log| {
+                    if log < -30.0 {
+                        (shape * log).exp() / libm::tgamma(shape + 1.0)
+                    } else {
+                        gamma_cdf(shape, log.exp())
+                    }
+                })
+                .collect();
             levels.sort_by(f64::total_cmp);
             let n = levels.len() as f64;
             let away = levels

@@ -8,6 +8,8 @@ mod alias;
 pub mod arrays;
 pub mod bessel;
 pub mod chinese_restaurant;
+#[cfg(any(test, feature = "fit"))]
+pub mod fit;
 pub mod gamma;
 pub mod poisson;
 pub mod skellam;
@@ -280,7 +282,7 @@ fn normal_quantile(p: f64) -> f64 {
 }
 
 /// 1/n for each n below `N`, and 0 for n = 0.
-pub(crate) const fn reciprocals<const N: usize>() -> [f64; N] {
+pub const fn reciprocals<const N: usize>() -> [f64; N] {
     let mut table = [0.0; N];
     let mut n = 1;
     while n < N {
@@ -303,34 +305,9 @@ fn check_rate(name: &'static str, value: f64) -> Result<()> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use super::fit::assert_bins_fit;
     use super::*;
     use proptest::prelude::*;
-    use std::fmt::Debug;
-
-    /// Asserts that bins of (seen, due) fit by a chi-square; false alarm 1e-6 (normal quantile 4.7534, Wilson and Hilferty's cube
-    /// root).
-    pub(crate) fn assert_bins_fit(bins: &[(f64, f64)], case: &dyn Debug) {
-        let freedom = bins.len() as f64 - 1.0;
-        if freedom < 1.0 {
-            return;
-        }
-        let statistic: f64 = bins.iter().map(|(seen, due)| (seen - due).powi(2) / due).sum();
-        let spread = 2.0 / (9.0 * freedom);
-        let z = ((statistic / freedom).cbrt() - (1.0 - spread)) / spread.sqrt();
-        assert!(z < 4.7534, "{case:?}: chi-square {statistic} with {freedom} degrees of freedom");
-    }
-
-    /// Those of the pairs of (seen, due) that are due ten or more, and one of all others together.
-    pub(crate) fn pooled(pairs: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
-        let (mut bins, rest): (Vec<_>, Vec<_>) = pairs.partition(|(_, due)| *due >= 10.0);
-        let rest = rest.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
-        if rest.1 > 5.0 {
-            bins.push(rest);
-        } else {
-            assert!(rest.0 < 30.0);
-        }
-        bins
-    }
 
     /// Asserts that draws fit the masses in pooled bins, as [`assert_bins_fit`].
     pub(crate) fn assert_draws_fit(law: &impl Distribution, draws: &[i64]) {

@@ -59,7 +59,8 @@ impl TwoPiecePoisson {
         Ok(Self::unchecked(released, rate, alpha))
     }
 
-    pub(crate) fn unchecked(released: f64, rate: f64, alpha: f64) -> Self {
+    /// The law of parameters that are known to be right.
+    pub fn unchecked(released: f64, rate: f64, alpha: f64) -> Self {
         let joint = released.max(0.0);
         // A rate's own rounding would cost a mass |y - rate| units in the last place, so what it lost is kept.
         let below = match rate / alpha {
@@ -211,7 +212,7 @@ impl TwoPiecePoisson {
     }
 
     /// E[Y] / rate.
-    pub(crate) fn scaled_mean(&self) -> f64 {
+    pub fn scaled_mean(&self) -> f64 {
         if self.alpha == 0.0 {
             return if self.joint == 0.0 { 0.0 } else { self.joint / self.rate };
         }

@@ -325,7 +325,7 @@ mod tests {
     use super::super::source::Generator;
     use super::super::source::tests::{DecisionTree, walk};
     use super::*;
-    use crate::distributions::tests::{assert_bins_fit, pooled};
+    use crate::distributions::fit::{assert_bins_fit, pooled};
     use std::fmt::Debug;
 
     fn factorial(n: u32) -> BigUint {

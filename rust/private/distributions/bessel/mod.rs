@@ -56,7 +56,8 @@ impl Bessel {
         Ok(Self::unchecked(order, argument))
     }
 
-    pub(crate) fn unchecked(order: f64, argument: f64) -> Self {
+    /// The law of parameters that are known to be right.
+    pub fn unchecked(order: f64, argument: f64) -> Self {
         let raised = argument.max(TINY);
         let radius = order.hypot(raised);
         let lower = raised / (order + radius) * raised * 0.5;

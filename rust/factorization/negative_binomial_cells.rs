@@ -321,12 +321,12 @@ fn search(odds: &[f64; TOGETHER], r: &[f64; TOGETHER], u: &[f64; TOGETHER]) -> (
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distributions::tests::{assert_bins_fit, pooled};
-    use crate::factorization::dispersion::{Dispersion, DispersionAxis};
-    use crate::factorization::negative_binomial::{Masses, draw};
-    use crate::factorization::released_counts::{Alpha, ReleasedCounts};
+    use crate::dispersion::{Dispersion, DispersionAxis};
+    use crate::distributions::fit::{assert_bins_fit, pooled};
+    use crate::negative_binomial::{Masses, draw};
     use crate::numeric::dispatch::{Level, at_level};
     use crate::numeric::floats::float_work;
+    use crate::released_counts::{Alpha, ReleasedCounts};
     use crate::stream::xoshiro;
 
     const CELLS: usize = 40_000;

@@ -114,7 +114,7 @@ impl<'a> RowCells<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::factorization::released_counts::{Alpha, ReleasedCounts};
+    use crate::released_counts::{Alpha, ReleasedCounts};
 
     #[test]
     fn every_positive_cell_is_in_the_list_of_its_release() {

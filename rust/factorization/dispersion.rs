@@ -702,8 +702,8 @@ pub fn slice(old: f64, width: f64, [least, most]: [f64; 2], density: impl Fn(f64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distributions::gamma::tests::distance;
-    use crate::factorization::released_counts::Alpha;
+    use crate::distributions::fit::gamma_distance;
+    use crate::released_counts::Alpha;
 
     #[test]
     fn slices_have_the_law_of_their_density_whatever_the_width() {
@@ -776,7 +776,7 @@ mod tests {
                 let own = (0..cells).filter(|&cell| counts[cell] == count && held_out[cell] == 0);
                 let draws: Vec<f64> = own.map(|cell| found[cell] * (r + rates[cell])).collect();
                 assert!(draws.len() > 900, "{}", draws.len());
-                let distance = distance(r + f64::from(count), draws);
+                let distance = gamma_distance(r + f64::from(count), draws);
                 assert!(distance < 2.693, "{axis:?}, {count}: {distance}");
             }
             assert!((0..cells).all(|cell| held_out[cell] == 0 || found[cell] == 0.0));

@@ -45,6 +45,9 @@ pub mod structure;
 mod sweep;
 mod tucker;
 
+pub(crate) use quincunx_private::distributions;
+pub(crate) use quincunx_shared::{Error, Result, inference, memory, monitor, numeric, parallel, stream};
+
 pub use coordinate_ascent::CoordinateAscent;
 pub use gammas::Prior;
 pub use gibbs::GibbsChain;

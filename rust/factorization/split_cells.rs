@@ -155,9 +155,9 @@ impl SplitCells<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::factorization::split::tests::assert_parts_fit;
     use crate::numeric::dispatch::Level;
     use crate::numeric::floats::float_work;
+    use crate::split::tests::assert_parts_fit;
     use crate::stream::Stream;
 
     #[test]

@@ -312,10 +312,10 @@ impl Model {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::factorization::pass;
-    use crate::factorization::released_counts::Alpha;
-    use crate::factorization::row::HELD_OUT;
     use crate::monitor::Progress;
+    use crate::pass;
+    use crate::released_counts::Alpha;
+    use crate::row::HELD_OUT;
 
     fn matrix(rows: usize, width: usize, seed: usize) -> FactorMatrix {
         let values: Vec<f64> = (0..rows * width).map(|i| 0.1 + ((i * 7 + seed * 5) % 11) as f64 / 7.0).collect();

@@ -239,7 +239,7 @@ pub fn expected_count(o: i64, rate: f64, r: f64, alpha: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distributions::tests::{assert_bins_fit, pooled};
+    use crate::distributions::fit::{assert_bins_fit, pooled};
     use crate::stream::xoshiro;
 
     /// Masses of the counts below `end`, added up without ratios, over the largest; its logarithm.

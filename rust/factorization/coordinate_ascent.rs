@@ -655,9 +655,9 @@ impl CoordinateAscent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::factorization::model::STRUCTURES;
-    use crate::factorization::released_counts::Alpha;
+    use crate::model::STRUCTURES;
     use crate::monitor::Silent;
+    use crate::released_counts::Alpha;
 
     /// One cell, o = 3, the other factor fixed at 1, prior Gamma(1/2, 1/2), alpha = 1/e.
     fn single_cell(augmentation: Augmentation) -> (f64, f64) {

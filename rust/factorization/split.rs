@@ -178,7 +178,7 @@ fn in_logarithms(
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::distributions::tests::assert_bins_fit;
+    use crate::distributions::fit::assert_bins_fit;
     use crate::stream::xoshiro;
 
     /// Asserts that parts fit their expectations, false alarm 1e-6, and are none where the weight is.

@@ -251,7 +251,7 @@ fn judge(empty: &Cells, words: &[u64], draws: &mut [f64], waits: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distributions::tests::{assert_bins_fit, pooled};
+    use crate::distributions::fit::{assert_bins_fit, pooled};
     use crate::numeric::dispatch::level;
 
     const CELLS: usize = 60_000;
