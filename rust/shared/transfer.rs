@@ -11,7 +11,7 @@ use crate::numeric::buffer::{Buffer, Zero};
 use crate::numeric::bundle::Bundled;
 use crate::numeric::double_ring::{DoubleDoubles, ScaledDoubleDoubles};
 use crate::numeric::residue::Modulus;
-use crate::numeric::ring::{F64, Lanes, Ring, ScaledF64};
+use crate::numeric::ring::{F64, Lanes, Ring};
 use std::fmt::Debug;
 use std::ops::Range;
 
@@ -191,7 +191,7 @@ pub fn lanes_for(points: usize) -> usize {
 }
 
 // Residues, bounds, and values in floating point.
-transfer_rings!(Lanes<1>, Lanes<4>, Lanes<8>, F64, ScaledF64, DoubleDoubles, ScaledDoubleDoubles);
+transfer_rings!(Lanes<1>, Lanes<4>, Lanes<8>, F64, DoubleDoubles, ScaledDoubleDoubles);
 
 /// Evaluates an engine over one ring.
 ///

@@ -264,7 +264,7 @@ fn a_graph_that_no_cut_makes_small_is_refused() {
 
 #[test]
 fn threads_and_lanes_change_nothing() {
-    // ScaledF64 enough for tiles and tasks: a full table of 2^15 elements and a short one.
+    // Wide enough for tiles and tasks: a full table of 2^15 elements and a short one.
     let full = graph(300, (0..300u32).flat_map(|v| [(v, v + 14), (v, v + 15)]).filter(|&(_, v)| v < 300));
     let short = grid(&[21, 14]);
     for graph in [full, short] {

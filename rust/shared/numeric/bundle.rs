@@ -17,7 +17,7 @@
 use super::dispatch::{Level, at_level};
 use super::double_ring::{DoubleDoubles, ScaledDoubleDoubles};
 use super::residue::{BITS, Modulus};
-use super::ring::{F64, Lanes, Ring, ScaledF64, lanes};
+use super::ring::{F64, Lanes, Ring, lanes};
 use crate::parallel;
 
 /// Most moduli a number of a bundle has.
@@ -93,7 +93,6 @@ pub trait Bundled: Ring {
 }
 
 impl Bundled for F64 {}
-impl Bundled for ScaledF64 {}
 impl Bundled for DoubleDoubles {}
 impl Bundled for ScaledDoubleDoubles {}
 

@@ -99,6 +99,11 @@ impl ScaledDoubleDouble {
         Self { value: lifted, exponent: exponent - lift }.normal()
     }
 
+    /// The logarithm to base 2, within 2^-52 of it relative to the larger of its parts; minus infinity for zero.
+    pub fn log2(self) -> f64 {
+        self.value.hi.log2() + self.exponent as f64
+    }
+
     #[inline(always)]
     fn normal(self) -> Self {
         let DoubleDouble { hi, lo } = self.value;
@@ -108,6 +113,12 @@ impl ScaledDoubleDouble {
         let exponent = (hi.to_bits() >> 52) as i64 - 1023;
         let scale = power_of_two(-exponent);
         Self { value: DoubleDouble { hi: hi * scale, lo: lo * scale }, exponent: self.exponent + exponent }
+    }
+}
+
+impl From<f64> for ScaledDoubleDouble {
+    fn from(value: f64) -> Self {
+        Self::new(value.into(), 0)
     }
 }
 
@@ -223,6 +234,7 @@ mod tests {
         let giant = (0..5000).fold(ring.one(), |x, _| ring.mul(x, ScaledDoubleDouble::new(2f64.powi(100).into(), 0)));
         assert_eq!(giant, ScaledDoubleDouble { value: 1.0.into(), exponent: 500_000 });
         assert_eq!(ring.add(giant, ring.one()).exponent, 500_000);
+        assert_eq!(ring.mul(giant, 8.0.into()).log2(), 500_003.0);
         let third = ScaledDoubleDouble::new(DoubleDouble::from(1.0) / DoubleDouble::from(3.0), 0);
         let rest = ring.add(third, ring.complement(third));
         assert!((rest.value - 1.0.into()).hi.abs() < 1e-30 && rest.exponent == 0, "{rest:?}");

@@ -200,90 +200,6 @@ impl Ring for F64 {
     }
 }
 
-/// Double precision with an exponent of its own, `mantissa * 2^exponent`, so that nothing overflows. About ten times slower.
-///
-/// The mantissa is zero or in `[1, 2)`; each operation has relative error at most 2^-53, alignment included.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ScaledF64;
-
-/// A number of [`ScaledF64`].
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[repr(C)]
-pub struct ScaledNumber {
-    /// Zero or in `[1, 2)`.
-    pub mantissa: f64,
-    /// The power of two.
-    pub exponent: i64,
-}
-
-// SAFETY: its zero bytes are the number zero.
-unsafe impl Zero for ScaledNumber {}
-
-impl ScaledNumber {
-    /// The number `value`, which is finite and not negative.
-    pub fn new(value: f64) -> Self {
-        Self { mantissa: value, exponent: 0 }.normal()
-    }
-
-    /// The logarithm to base 2; minus infinity for zero.
-    pub fn log2(self) -> f64 {
-        self.mantissa.log2() + self.exponent as f64
-    }
-
-    #[inline(always)]
-    fn normal(self) -> Self {
-        const FRACTION: u64 = (1 << 52) - 1;
-        if self.mantissa == 0.0 {
-            return Self::default();
-        }
-        // A subnormal is first lifted out of that range.
-        let (value, lift) =
-            if self.mantissa < f64::MIN_POSITIVE { (self.mantissa * 2f64.powi(64), -64) } else { (self.mantissa, 0) };
-        let bits = value.to_bits();
-        let mantissa = f64::from_bits((bits & FRACTION) | 1f64.to_bits());
-        Self { mantissa, exponent: self.exponent + lift + (bits >> 52) as i64 - 1023 }
-    }
-}
-
-impl Ring for ScaledF64 {
-    type Element = ScaledNumber;
-
-    #[inline(always)]
-    fn zero(&self) -> ScaledNumber {
-        ScaledNumber::default()
-    }
-
-    #[inline(always)]
-    fn one(&self) -> ScaledNumber {
-        ScaledNumber { mantissa: 1.0, exponent: 0 }
-    }
-
-    #[inline(always)]
-    fn complement(&self, a: ScaledNumber) -> ScaledNumber {
-        ScaledNumber::new(1.0 - a.mantissa * 2f64.powi(a.exponent.clamp(-2000, 0) as i32))
-    }
-
-    #[inline(always)]
-    fn add(&self, a: ScaledNumber, b: ScaledNumber) -> ScaledNumber {
-        if a.mantissa == 0.0 {
-            return b;
-        }
-        if b.mantissa == 0.0 {
-            return a;
-        }
-        let (high, low) = if a.exponent >= b.exponent { (a, b) } else { (b, a) };
-        // Shifted by 1000 or more, the smaller number is far below half a unit in the last place of the larger.
-        let shift = (high.exponent - low.exponent).min(1000);
-        let scale = f64::from_bits(((1023 - shift) as u64) << 52);
-        ScaledNumber { mantissa: high.mantissa + low.mantissa * scale, exponent: high.exponent }.normal()
-    }
-
-    #[inline(always)]
-    fn mul(&self, a: ScaledNumber, b: ScaledNumber) -> ScaledNumber {
-        ScaledNumber { mantissa: a.mantissa * b.mantissa, exponent: a.exponent + b.exponent }.normal()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -336,19 +252,5 @@ mod tests {
                 dots::<1>([all[7]], &pairs);
             }
         }
-    }
-
-    #[test]
-    fn wide_numbers_agree_with_doubles_and_go_far_beyond_them() {
-        let wide = |x: f64| ScaledNumber::new(x);
-        for (a, b) in [(0.0, 3.5), (1.0, 1.0), (1e300, 3e-300), (5e-324, 5e-324), (0.1, 0.7)] {
-            assert_eq!(ScaledF64.add(wide(a), wide(b)), wide(a + b), "{a} + {b}");
-            if a * b > 0.0 {
-                assert_eq!(ScaledF64.mul(wide(a), wide(b)), wide(a * b), "{a} * {b}");
-            }
-        }
-        let power = (0..5000).fold(ScaledF64.one(), |x, _| ScaledF64.mul(x, wide(2f64.powi(100))));
-        assert_eq!(power, ScaledNumber { mantissa: 1.0, exponent: 500_000 });
-        assert_eq!(ScaledF64.add(power, wide(1.0)), power);
     }
 }

@@ -11,7 +11,8 @@ use crate::counting::evaluation::work;
 use crate::counting::graph_sums::planner::Planner;
 use crate::counting::transfer::{Transfer, Weight, evaluate};
 use crate::monitor::Progress;
-use crate::numeric::ring::{F64, ScaledF64, ScaledNumber};
+use crate::numeric::double_ring::{OPERATION_ERROR, ScaledDoubleDouble, ScaledDoubleDoubles};
+use crate::numeric::ring::F64;
 use crate::{Error, Result};
 use num_bigint::BigInt;
 
@@ -87,8 +88,8 @@ fn evaluated(problem: &Problem, activity: f64, free: f64, planner: &Planner<'_>)
 /// # Errors
 /// As [`evaluate`].
 fn evaluated_log2(engine: &impl Transfer, activity: f64, progress: &Progress) -> Result<f64> {
-    let value = evaluate(engine, &Weight::new(ScaledF64, ScaledNumber::new(activity)), progress)?;
-    let error = engine.roundings() as f64 * f64::EPSILON; // twice the proved rate, for the roundings of this line
+    let value = evaluate(engine, &Weight::new(ScaledDoubleDoubles, ScaledDoubleDouble::from(activity)), progress)?;
+    let error = engine.roundings() as f64 * OPERATION_ERROR; // and what these lines round is below the last number here
     Ok(value.log2().max(0.0) * (1.0 + 1e-12) + error * std::f64::consts::LOG2_E + 1e-9)
 }
 

@@ -23,6 +23,7 @@ use crate::counting::lifting::{self, HalfLayout, Halves};
 use crate::counting::transfer::{Point, Transfer};
 use crate::graphs::Graph;
 use crate::monitor::{Monitor, Progress};
+use crate::numeric::double_ring::ScaledDoubleDouble;
 use crate::numeric::residue::Modulus;
 use crate::{Error, Result, parallel};
 use num_bigint::{BigInt, BigUint, Sign};
@@ -557,7 +558,7 @@ fn bound(
     // The engine itself says it, unless it is so large that pieces of the graph are less work.
     if let IndependentSetMethod::Engine(engine) = method
         && (matches!(engine, Engine::Tree(_)) || matches!(engine, Engine::Frontier(_)) && engine.len() <= STATES)
-        && 16 * engine.len() as u128 <= u128::from(options.memory_limit)
+        && (size_of::<ScaledDoubleDouble>() * engine.len()) as u128 <= u128::from(options.memory_limit)
     {
         let find = |progress: &Progress| graph_log2(engine, problem, activity, progress);
         return match evaluation::work(engine) <= SHORT_WORK {

@@ -62,7 +62,7 @@ impl FloatActivity {
         if value.hi == 0.0 {
             return [0.0; 2];
         }
-        let log = value.hi.log2() + exponent as f64;
+        let log = self.number.log2();
         let sum =
             if exponent > 1000 { log + 0.5 } else { (1.0 + value.hi * 2f64.powi(exponent.max(-1000) as i32)).log2() };
         [(log - 0.5).min(0.0), sum]
