@@ -206,17 +206,19 @@ impl Dimers {
         let Some(loops) = loops else {
             let nowhere = vec![false; pairs.count];
             return Ok(PerfectMatchingMethod::Plane(Box::new(
-                pairs.signed(graph, &flipped, &matched, &nowhere, false),
+                pairs.signed(graph, &flipped, &matched, &nowhere, false, progress)?,
             )));
         };
         let last = pairs.going_round(graph, windings);
+        let border = last.iter().filter(|&&last| last).count() as u128;
+        memory::charge("planning the last front of a Kasteleyn matrix", 8 * border * border)?; // a clique, twice
         let form = |class: usize| {
             let odd = |&[x, y]: &[i32; 2]| ((class & 1) as i32 * x + (class >> 1) as i32 * y) & 1 == 1;
             let flipped: Vec<bool> = flipped.iter().zip(windings).map(|(&flip, winding)| flip ^ odd(winding)).collect();
             let arf = loops.iter().all(|path| embedding.form(path, |e| flipped[e], &matched));
-            pairs.signed(graph, &flipped, &matched, &last, arf)
+            pairs.signed(graph, &flipped, &matched, &last, arf, progress)
         };
-        Ok(PerfectMatchingMethod::Torus(Box::new([form(0), form(1), form(2), form(3)])))
+        Ok(PerfectMatchingMethod::Torus(Box::new([form(0)?, form(1)?, form(2)?, form(3)?])))
     }
 
     /// The number modulo a prime.
@@ -278,7 +280,15 @@ impl MatchedPairs {
     }
 
     /// The matrix of an orientation, with the sign of its reference term times that of the form.
-    fn signed(&self, graph: &Graph, flipped: &[bool], matched: &[u32], last: &[bool], arf: bool) -> Signed {
+    fn signed(
+        &self,
+        graph: &Graph,
+        flipped: &[bool],
+        matched: &[u32],
+        last: &[bool],
+        arf: bool,
+        progress: &Progress,
+    ) -> Result<Signed> {
         let mut negative = arf;
         let mut entries = Vec::with_capacity(graph.edges().len());
         for (e, &(u, v)) in graph.edges().iter().enumerate() {
@@ -301,7 +311,7 @@ impl MatchedPairs {
             }
         }
         let kind = if self.bipartite { MatrixKind::General } else { MatrixKind::Skew };
-        Signed { matrix: PlannedMatrix::new(kind, self.count, &entries, last), negative }
+        Ok(Signed { matrix: PlannedMatrix::new(kind, self.count, &entries, last, progress)?, negative })
     }
 }
 

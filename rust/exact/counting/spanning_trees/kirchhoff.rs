@@ -11,9 +11,10 @@
 //!
 //! Source: D. Klein, M. Randic (1993), Resistance distance, J. Math. Chem. 12 (the index); the determinant is derived here.
 
+use super::LARGE;
 use crate::counting::exact;
 use crate::graphs::Graph;
-use crate::monitor::Monitor;
+use crate::monitor::{Monitor, Progress};
 use crate::numeric::elimination::{MatrixKind, PlannedMatrix};
 use crate::numeric::residue::is_prime;
 use crate::{Error, Result, memory, parallel};
@@ -38,7 +39,7 @@ pub fn trees_times_index(
     if n < 2 || n as u64 >= LARGEST {
         return Err(Error::domain("n", n, "between 2 and 2**27"));
     }
-    let matrix = bordered(graph);
+    let matrix = parallel::run_one(graph.edges().len() <= LARGE, monitor, |progress| bordered(graph, progress))?;
     let bytes = matrix.bytes();
     memory::check("the fronts of the Laplacian", bytes, limit)?;
     let threads = threads.min(usize::try_from(u128::from(limit) / bytes.max(1)).unwrap_or(threads)).max(1);
@@ -92,7 +93,7 @@ pub fn trees_times_index(
 }
 
 /// `[[L_0 + t n I, 1], [t 1', 1]]`, the vertex of highest degree grounded, the border last.
-fn bordered(graph: &Graph) -> PlannedMatrix {
+fn bordered(graph: &Graph, progress: &Progress) -> Result<PlannedMatrix> {
     let (n, degrees) = (graph.vertices(), graph.degrees());
     let ground = (0..n).max_by_key(|&v| (degrees[v], v)).unwrap_or(0);
     let name = |v: u32| v - u32::from(v as usize > ground);
@@ -118,7 +119,7 @@ fn bordered(graph: &Graph) -> PlannedMatrix {
     }
     let mut last = vec![false; n];
     last[n - 1] = true;
-    PlannedMatrix::linear(MatrixKind::General, n, &entries, &slopes, &last)
+    PlannedMatrix::linear(MatrixKind::General, n, &entries, &slopes, &last, progress)
 }
 
 #[cfg(test)]

@@ -69,20 +69,26 @@ struct Grounded {
 }
 
 impl Grounded {
-    fn new(graph: &Graph) -> Self {
+    fn new(graph: &Graph, progress: &Progress) -> Result<Self> {
         let degrees = graph.degrees();
         let highest = (0..graph.vertices()).max_by_key(|&v| (degrees[v], v)).unwrap_or(0);
-        Self { matrix: laplacian(graph, highest), graph: graph.clone(), other: OnceLock::new() }
+        let matrix = laplacian(graph, highest, progress)?;
+        Ok(Self { matrix, graph: graph.clone(), other: OnceLock::new() })
     }
 
     fn residue(&self, modulus: u64, progress: &Progress) -> Result<u64> {
         if let Some(found) = self.matrix.evaluate(modulus, progress)? {
             return Ok(found);
         }
-        let other = self.other.get_or_init(|| {
-            let degrees = self.graph.degrees();
-            laplacian(&self.graph, (0..self.graph.vertices()).min_by_key(|&v| (degrees[v], v)).unwrap_or(0))
-        });
+        let other = match self.other.get() {
+            Some(other) => other,
+            None => {
+                let degrees = self.graph.degrees();
+                let lowest = (0..self.graph.vertices()).min_by_key(|&v| (degrees[v], v)).unwrap_or(0);
+                let other = laplacian(&self.graph, lowest, progress)?;
+                self.other.get_or_init(|| other)
+            }
+        };
         other.evaluate(modulus, progress)?.ok_or_else(|| Error::Check {
             what: "an elimination",
             detail: format!("{modulus} divides a pivot whichever vertex is removed"),
@@ -108,7 +114,7 @@ impl Grounded {
 }
 
 /// The Laplacian without the row and column of a vertex.
-fn laplacian(graph: &Graph, ground: usize) -> PlannedMatrix {
+fn laplacian(graph: &Graph, ground: usize, progress: &Progress) -> Result<PlannedMatrix> {
     let name = |v: u32| v - u32::from(v as usize > ground);
     let mut degrees = vec![0i64; graph.vertices()];
     let mut entries = Vec::with_capacity(graph.edges().len() + graph.vertices());
@@ -122,7 +128,7 @@ fn laplacian(graph: &Graph, ground: usize) -> PlannedMatrix {
     let kept = (0..graph.vertices() as u32).filter(|&v| v as usize != ground);
     entries.extend(kept.map(|v| (name(v), name(v), degrees[v as usize])));
     let nodes = graph.vertices() - 1;
-    PlannedMatrix::new(MatrixKind::Symmetric, nodes, &entries, &vec![false; nodes])
+    PlannedMatrix::new(MatrixKind::Symmetric, nodes, &entries, &vec![false; nodes], progress)
 }
 
 impl Trees {
@@ -152,7 +158,7 @@ impl Trees {
                 1 => (TreeMethod::Known(1), 1.0),
                 _ if graph.components().1 > 1 => (TreeMethod::Known(0), 1.0),
                 _ => {
-                    let grounded = Grounded::new(graph);
+                    let grounded = Grounded::new(graph, progress)?;
                     let (log, error) = grounded.log(progress)?;
                     (TreeMethod::Elimination(Box::new(grounded)), (log + error) / LN_2 * (1.0 + 1e-12) + 0.01)
                 }
@@ -171,7 +177,16 @@ impl Trees {
             (TreeMethod::Strips(graph, whole), TreeProblem::Cylinder(cylinder)) => {
                 match cylinder.residue(modulus.value(), progress)? {
                     Some(residue) => Ok(residue),
-                    None => whole.get_or_init(|| Box::new(Grounded::new(graph))).residue(modulus.value(), progress),
+                    None => {
+                        let grounded = match whole.get() {
+                            Some(grounded) => grounded,
+                            None => {
+                                let grounded = Box::new(Grounded::new(graph, progress)?);
+                                whole.get_or_init(|| grounded)
+                            }
+                        };
+                        grounded.residue(modulus.value(), progress)
+                    }
                 }
             }
             (TreeMethod::Product | TreeMethod::Strips(..), _) => unreachable!("a method belongs to its problem"),
@@ -208,7 +223,7 @@ fn log_trees(problem: &TreeProblem, progress: &Progress) -> Result<(f64, f64)> {
         TreeProblem::Graph(graph) => match graph.vertices() {
             1 => Ok((0.0, 0.0)),
             n if n > 1 && graph.components().1 > 1 => Ok((f64::NEG_INFINITY, 0.0)),
-            n if n > 1 => Grounded::new(graph).log(progress),
+            n if n > 1 => Grounded::new(graph, progress)?.log(progress),
             _ => Trees::new(problem.clone(), progress).map(|_| (0.0, 0.0)),
         },
     }

@@ -122,11 +122,11 @@ mod tests {
                 .collect()
         };
         let ground = |n: usize| (0..n).map(|v| f64::from(u8::from(v == 0))).collect::<Vec<_>>();
-        let plan = EliminationPlan::new(neighbors(100, &path), &[false; 100]);
+        let plan = EliminationPlan::new(neighbors(100, &path), &[false; 100], &Progress::default()).unwrap();
         let (log, error) = log_determinant(&plan, &path, &ground(100), &Progress::default()).unwrap();
         assert!(log.abs() <= error && error < 1e-10, "{log} {error}");
         let clique: Vec<_> = (0..8u32).flat_map(|v| (0..v).map(move |u| (u, v, 1.0))).collect();
-        let plan = EliminationPlan::new(neighbors(8, &clique), &[false; 8]);
+        let plan = EliminationPlan::new(neighbors(8, &clique), &[false; 8], &Progress::default()).unwrap();
         let (log, error) = log_determinant(&plan, &clique, &[1.0; 8], &Progress::default()).unwrap();
         assert!((log - 7.0 * 9f64.ln()).abs() <= error && error < 1e-12, "{log} {error}");
     }

@@ -389,7 +389,8 @@ mod tests {
     }
 
     fn evaluate(kind: MatrixKind, nodes: usize, entries: &[(u32, u32, i64)], last: &[bool]) -> Option<u64> {
-        PlannedMatrix::new(kind, nodes, entries, last).evaluate(PRIME, &Progress::default()).unwrap()
+        let progress = Progress::default();
+        PlannedMatrix::new(kind, nodes, entries, last, &progress).unwrap().evaluate(PRIME, &progress).unwrap()
     }
 
     proptest! {

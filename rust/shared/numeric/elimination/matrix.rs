@@ -2,6 +2,7 @@
 
 use super::plan::EliminationPlan;
 use crate::memory::available_now;
+use crate::monitor::Progress;
 use crate::{Error, Result};
 
 /// The kind of matrix.
@@ -35,12 +36,31 @@ impl PlannedMatrix {
     /// skew one each pair of places once, of a general one all. Scalar rows of a skew matrix are `2 node` and `2 node + 1`.
     ///
     /// `last` marks nodes for the last front.
-    pub fn new(kind: MatrixKind, nodes: usize, entries: &[(u32, u32, i64)], last: &[bool]) -> Self {
-        Self::linear(kind, nodes, entries, &[], last)
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`] when the caller says so.
+    pub fn new(
+        kind: MatrixKind,
+        nodes: usize,
+        entries: &[(u32, u32, i64)],
+        last: &[bool],
+        progress: &Progress,
+    ) -> Result<Self> {
+        Self::linear(kind, nodes, entries, &[], last, progress)
     }
 
     /// A matrix whose entries are `value + t slope` for a parameter t; no slopes, or one for each entry.
-    pub fn linear(kind: MatrixKind, nodes: usize, entries: &[(u32, u32, i64)], slopes: &[i64], last: &[bool]) -> Self {
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn linear(
+        kind: MatrixKind,
+        nodes: usize,
+        entries: &[(u32, u32, i64)],
+        slopes: &[i64],
+        last: &[bool],
+        progress: &Progress,
+    ) -> Result<Self> {
         let width = if kind == MatrixKind::Skew { 2 } else { 1 };
         let mut neighbors = vec![Vec::new(); nodes];
         for &(row, col, _) in entries {
@@ -54,7 +74,7 @@ impl PlannedMatrix {
             list.sort_unstable();
             list.dedup();
         }
-        let plan = EliminationPlan::new(neighbors, last);
+        let plan = EliminationPlan::new(neighbors, last, progress)?;
         let mut placed: Vec<(u32, (u32, u32, i64), i64)> = entries
             .iter()
             .enumerate()
@@ -79,7 +99,8 @@ impl PlannedMatrix {
         (1..starts.len()).for_each(|s| starts[s] += starts[s - 1]);
         let slopes = if slopes.is_empty() { Vec::new() } else { placed.iter().map(|&(.., slope)| slope).collect() };
         let searches = last.contains(&true);
-        Self { kind, plan, searches, starts, entries: placed.into_iter().map(|(_, entry, _)| entry).collect(), slopes }
+        let entries = placed.into_iter().map(|(_, entry, _)| entry).collect();
+        Ok(Self { kind, plan, searches, starts, entries, slopes })
     }
 
     /// The kind.

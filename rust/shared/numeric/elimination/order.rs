@@ -6,18 +6,25 @@
 //!
 //! Source: P. Amestoy, T. Davis, I. Duff (1996), An approximate minimum degree ordering algorithm.
 
+use crate::Result;
+use crate::monitor::Progress;
+
 /// An order of the vertices `0..neighbors.len()`; those marked in `last` come at the end, in rising order.
 ///
 /// `neighbors` must be symmetric, without loops and repetitions.
-pub fn minimum_degree(neighbors: &[Vec<u32>], last: &[bool]) -> Vec<u32> {
+///
+/// # Errors
+/// [`crate::Error::Interrupted`] when the caller says so.
+pub fn minimum_degree(neighbors: &[Vec<u32>], last: &[bool], progress: &Progress) -> Result<Vec<u32>> {
     let mut state = Quotient::new(neighbors, last);
     let mut order: Vec<u32> = Vec::with_capacity(neighbors.len());
     while let Some(pivot) = state.next_pivot() {
+        progress.check()?;
         state.eliminate(pivot);
         state.expand(pivot, &mut order);
     }
     order.extend((0..neighbors.len() as u32).filter(|&v| last[v as usize]));
-    order
+    Ok(order)
 }
 
 /// What has become of a vertex.
@@ -217,6 +224,10 @@ impl<'a> Quotient<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn order_of(neighbors: &[Vec<u32>], last: &[bool]) -> Vec<u32> {
+        minimum_degree(neighbors, last, &Progress::default()).unwrap()
+    }
     use proptest::prelude::*;
 
     /// Entries below the diagonal after elimination in an order.
@@ -254,9 +265,9 @@ mod tests {
     fn a_tree_is_eliminated_without_fill_and_a_grid_with_little() {
         let star: Vec<Vec<u32>> =
             (0..10).map(|v| if v == 4 { vec![0, 1, 2, 3, 5, 6, 7, 8, 9] } else { vec![4] }).collect();
-        assert_eq!(fill(&star, &minimum_degree(&star, &[false; 10])), 9);
+        assert_eq!(fill(&star, &order_of(&star, &[false; 10])), 9);
         let grid = grid(30);
-        let order = minimum_degree(&grid, &vec![false; 900]);
+        let order = order_of(&grid, &vec![false; 900]);
         let natural: Vec<u32> = (0..900).collect();
         assert!(fill(&grid, &order) * 2 < fill(&grid, &natural), "{}", fill(&grid, &order));
     }
@@ -277,7 +288,7 @@ mod tests {
                 }
             }
             let last: Vec<bool> = (0..n).map(|v| seed >> v & 1 == 1 && v % 3 == 0).collect();
-            let order = minimum_degree(&neighbors, &last);
+            let order = order_of(&neighbors, &last);
             let mut sorted = order.clone();
             sorted.sort_unstable();
             prop_assert_eq!(sorted, (0..n as u32).collect::<Vec<_>>());

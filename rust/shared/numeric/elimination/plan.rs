@@ -9,6 +9,8 @@
 //! J. Liu (1990), The role of elimination trees in sparse factorization.
 
 use super::order::minimum_degree;
+use crate::Result;
+use crate::monitor::Progress;
 
 /// Columns that are eliminated together.
 #[derive(Clone, Debug, Default)]
@@ -64,19 +66,20 @@ impl EliminationPlan {
     /// Plans the elimination of a symmetric pattern; nodes marked in `last` make the end of the last supernode, all dense.
     ///
     /// `neighbors` must be symmetric, without loops and repetitions.
-    pub fn new(mut neighbors: Vec<Vec<u32>>, last: &[bool]) -> Self {
+    pub fn new(mut neighbors: Vec<Vec<u32>>, last: &[bool], progress: &Progress) -> Result<Self> {
         let tail: Vec<u32> = (0..neighbors.len() as u32).filter(|&v| last[v as usize]).collect();
         for (i, &v) in tail.iter().enumerate() {
+            progress.check()?;
             let list = &mut neighbors[v as usize];
             list.retain(|&u| !last[u as usize]);
             list.extend(tail[..i].iter().chain(&tail[i + 1..]));
         }
-        let order = minimum_degree(&neighbors, last);
-        let (parent, rows) = eliminate(&neighbors, &order);
+        let order = minimum_degree(&neighbors, last, progress)?;
+        let (parent, rows) = eliminate(&neighbors, &order, progress)?;
         let (order, parent, rows) = postorder(&order, &parent, rows);
         let mut position = vec![0; order.len()];
         order.iter().zip(0..).for_each(|(&v, at)| position[v as usize] = at);
-        Self::with_supernodes(position, supernodes(&parent, rows))
+        Ok(Self::with_supernodes(position, supernodes(&parent, rows)))
     }
 
     fn with_supernodes(position: Vec<u32>, mut supernodes: Vec<Supernode>) -> Self {
@@ -115,7 +118,7 @@ impl EliminationPlan {
 }
 
 /// The parent of each position in the elimination tree (itself for a root), and the positions it leaves behind.
-fn eliminate(neighbors: &[Vec<u32>], order: &[u32]) -> (Vec<u32>, Vec<Vec<u32>>) {
+fn eliminate(neighbors: &[Vec<u32>], order: &[u32], progress: &Progress) -> Result<(Vec<u32>, Vec<Vec<u32>>)> {
     let n = order.len();
     let mut position = vec![0u32; n];
     order.iter().zip(0..).for_each(|(&v, at)| position[v as usize] = at);
@@ -124,6 +127,7 @@ fn eliminate(neighbors: &[Vec<u32>], order: &[u32]) -> (Vec<u32>, Vec<Vec<u32>>)
     let mut children: Vec<Vec<u32>> = vec![Vec::new(); n];
     let mut mark = vec![u32::MAX; n];
     for (j, &v) in order.iter().enumerate() {
+        progress.check()?;
         let mut found = Vec::new();
         let own = neighbors[v as usize].iter().map(|&u| &position[u as usize]);
         for &row in own.chain(children[j].iter().flat_map(|&child| &rows[child as usize])) {
@@ -139,7 +143,7 @@ fn eliminate(neighbors: &[Vec<u32>], order: &[u32]) -> (Vec<u32>, Vec<Vec<u32>>)
         }
         rows.push(found);
     }
-    (parent, rows)
+    Ok((parent, rows))
 }
 
 /// The same elimination with subtrees side by side, children before parents.

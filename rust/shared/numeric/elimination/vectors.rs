@@ -491,6 +491,10 @@ mod tests {
 
     const LEVELS: [Level; 3] = [Level::Baseline, Level::Avx2, Level::Avx512];
 
+    fn planned(kind: MatrixKind, nodes: usize, entries: &[(u32, u32, i64)]) -> PlannedMatrix {
+        PlannedMatrix::new(kind, nodes, entries, &vec![false; nodes], &Progress::default()).unwrap()
+    }
+
     /// The determinant of a dense matrix by the textbook, in Montgomery's form.
     fn dense(mut a: Vec<Vec<u64>>, modulus: u64) -> u64 {
         let field = Montgomery::new(modulus);
@@ -550,7 +554,7 @@ mod tests {
                 }
             }
             let kind = if general { MatrixKind::General } else { MatrixKind::Symmetric };
-            let matrix = PlannedMatrix::linear(kind, n, &entries, &slopes, &vec![false; n]);
+            let matrix = PlannedMatrix::linear(kind, n, &entries, &slopes, &vec![false; n], &Progress::default()).unwrap();
             let prime = ShortPrime::new(Modulus::new(modulus).unwrap()).unwrap();
             let expected = dense(full, modulus);
             for level in LEVELS {
@@ -571,8 +575,7 @@ mod tests {
             };
             for level in LEVELS {
                 let found = |entries: &[(u32, u32, i64)]| {
-                    let matrix =
-                        PlannedMatrix::new(MatrixKind::Symmetric, n as usize, entries, &vec![false; n as usize]);
+                    let matrix = planned(MatrixKind::Symmetric, n as usize, entries);
                     determinant(&matrix, 0, (prime, level), &Progress::default()).unwrap()
                 };
                 assert_eq!(found(&entries(n.into())), Some(modulus.pow(u64::from(n) + 1, u64::from(n) - 1)));
@@ -599,7 +602,7 @@ mod tests {
                     entries.push((i as u32, j as u32, x(i) * y(j) + if i == j { scale } else { 0 }));
                 }
             }
-            let matrix = PlannedMatrix::new(kind, n, &entries, &vec![false; n]);
+            let matrix = planned(kind, n, &entries);
             assert!(matrix.plan().front * TERMS >= PACKED);
             let product: i64 = scale + (0..n).map(|i| x(i) * y(i)).sum::<i64>();
             let product = product.rem_euclid(modulus.value() as i64) as u64;
@@ -616,7 +619,7 @@ mod tests {
         let modulus = short_primes(1).unwrap()[0];
         let leaves = (1..=4000u32).flat_map(|leaf| [(leaf, leaf, 2), (leaf, 0, -1)]);
         let entries: Vec<_> = std::iter::once((0, 0, 4001)).chain(leaves).collect();
-        let matrix = PlannedMatrix::new(MatrixKind::Symmetric, 4001, &entries, &[false; 4001]);
+        let matrix = planned(MatrixKind::Symmetric, 4001, &entries);
         let expected = modulus.residue(modulus.mul(modulus.pow(2, 4000), 2001));
         for level in LEVELS {
             let at = (ShortPrime::new(modulus).unwrap(), level);
