@@ -15,6 +15,7 @@ import pytest
 from counting_oracle import partial_k_tree
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.interrupts import interrupted_after
 
 from quincunx import lattices
 from quincunx.counting import (
@@ -398,3 +399,26 @@ def test_matchings_are_the_independent_sets_of_the_line_graph(data):
     line = Graph(len(edges), joined)
     assert count_matchings((n, edges)) == count_independent_sets(line)
     assert matching_polynomial((n, edges)) == independence_polynomial(line)
+
+
+def test_long_thin_tori_are_counted_by_sums_along_them():
+    # By Pfaffians, whose last front the edges round the short side make, 45 minutes are forecast for 3 x 4000.
+    for rows, cols in [(3, 300), (4, 500), (5, 260)]:
+        lattice = lattices.square(rows, cols, "torus")
+        assert count_perfect_matchings(lattice) == count_perfect_matchings(lattice, method="pfaffian")
+    assert estimate_cost(lattices.square(3, 4000, "torus"), "perfect-matchings").seconds < 10
+    for shape in ((8, 600), (600, 8)):  # a cylinder is as good as a plane
+        assert estimate_cost(lattices.square(*shape, "cylinder"), "perfect-matchings").engine == "Kasteleyn elimination"
+    # Sets i and j of a column's vertices are covered by edges to its two neighbors; the rest is a pair or nothing.
+    rest = [[7 & ~(i | j) if not i & j else 7 for j in range(8)] for i in range(8)]
+    matrix = np.array([[int(left.bit_count() in (0, 2)) for left in row] for row in rest], dtype=object)
+    for cols in (300, 4000):
+        count = np.linalg.matrix_power(matrix, cols).trace()
+        assert count_perfect_matchings(lattices.square(3, cols, "torus")) == count
+
+
+@pytest.mark.parametrize("seconds", [0.3, 1.5])
+def test_an_interrupt_is_heard_while_pfaffians_are_planned(seconds):
+    lattice = lattices.square(3, 16_000, "torus")
+    answered = interrupted_after(lambda: count_perfect_matchings(lattice, method="pfaffian"), seconds)
+    assert answered is None or answered[1] < 0.6

@@ -341,19 +341,7 @@ _PLANS: dict[str, Callable[..., _core.ExactPlan]] = {
     "tutte-polynomial": partial(plan_clusters, what="tutte"),
 }
 
-# Nanoseconds of one operation of jobs too large to be tried, one thread, measured on machines of the last years.
-_RATES = {
-    "known": 1.0,
-    "product of cosines": 6.0,
-    "strips round a cylinder": 4.0,
-    "Kasteleyn elimination": 0.08,
-    "four Pfaffians": 0.5,
-    "even subgraphs": 6.0,
-    "frontier": 1.0,
-    "tree decomposition": 1.5,
-    "set partitions": 0.3,
-}
-# The same of two sizes of matchings in the interpolation that follows.
+# Nanoseconds of two sizes of matchings in the interpolation that follows their sums.
 _INTERPOLATED = 11.0
 
 
@@ -446,10 +434,10 @@ def _planned_cost(plan: _core.ExactPlan, planning: float, threads: int, limit: i
     engine, one, work = plan.method
     _check.room(one, "one prime", limit)
     if engine == _exact.INTEGERS:
-        return CostEstimate(engine, one // 8, 1, one, 1, work, planning + work * 1e-9)
+        return CostEstimate(engine, one // 8, 1, one, 1, work, planning + _exact.forecast(plan))
     lanes = next((lanes for lanes in (8, 4) if engine == "set partitions" and lanes * one <= limit), 1)
     together = min(threads, plan.primes, max(1, limit // max(lanes * one, 1)))
-    each = work * (_dense_rate() if engine == "sparse elimination" else _RATES[engine] * 1e-9)
+    each = work * (_dense_rate() if engine == "sparse elimination" else _exact.RATES[engine] * 1e-9)
     tried = min(lanes, plan.primes)
     if _may_be_tried(tried * one, limit) and (taken := _tried(plan, tried, limit)) < math.inf:
         each = taken / tried

@@ -1,5 +1,6 @@
 """Numbers of matchings, exactly: perfect ones, all, and those of each size."""
 
+import contextlib
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -15,12 +16,18 @@ from quincunx.counting import _exact
 from quincunx.counting._drawn import Drawing, as_drawn, as_insertion, as_square
 from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import Order, as_listed, as_problem
+from quincunx.errors import TooLargeError
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import GraphLike
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, laid
 
 #: What makes a plan for so many threads and bytes.
 MakePlan: TypeAlias = Callable[[int], _core.ExactPlan]
+# Where the square of the edges that go round is so many times the vertices, a torus is thin: sums along it may be less
+# work than Pfaffians, whose last front these edges make. It is 4 for a square lattice of L x L and 35 for 12 x 400.
+_THIN = 32
+# Seconds of Pfaffians from which such sums are looked for: that takes as long where the torus is too wide.
+_LONG = 0.3
 #: Ways to count perfect matchings.
 Method: TypeAlias = Literal["auto", "product", "fkt", "pfaffian", "even-subgraphs", "frontier"]
 
@@ -64,7 +71,8 @@ def count_perfect_matchings(
         for graphs drawn on a plane or cylinder. ``"pfaffian"``: the same and four Pfaffians on a torus.
         ``"even-subgraphs"``: for what `clique_insert` made, a sum over the even subgraphs of the graph below.
         ``"frontier"``: sums over the matched vertices of a frontier, or of the bags of a tree decomposition where that
-        is forecast to be faster, for any graph of small width. ``"auto"`` takes the first that is valid.
+        is forecast to be faster, for any graph of small width. ``"auto"`` takes the first that is valid, but on long
+        thin tori ``"frontier"`` where that is forecast to be faster.
     order : sequence of vertices, optional
         For ``"frontier"``: the order in which the vertices are taken; then no tree decomposition is looked for.
     {job}
@@ -122,32 +130,47 @@ def _perfect_matchings(graph: "GraphLike", method: Method, order: Order, job: Jo
         method = "frontier"
     if order is not None and method != "frontier":
         raise ValueError(f'`order` must be None unless method="frontier", got method={method!r}')
+    return _solve(partial(plan_dimers, graph, order, method=method), "perfect matchings", job)[0]
+
+
+def plan_dimers(graph: object, order: Order, memory_limit: int, method: str = "auto") -> _core.ExactPlan:
+    """Return the plan of a count of perfect matchings."""
+    if order is not None:
+        method = "frontier"
     if method in ("auto", "product"):
         square = as_square(graph)
         if square is not None and not any(square[2]):
-            return _solve(partial(_core.plan_perfect_matchings, square), "perfect matchings", job)[0]
+            return _core.plan_perfect_matchings(square, memory_limit)
         if method == "product":
             raise ValueError("`method` must be 'product' only for the free square lattice")
     if method not in ("frontier", "even-subgraphs"):
-        plan = _kasteleyn(graph, method)
+        plan = _kasteleyn(graph, method, memory_limit)
         if plan is not None:
-            return _solve(plan, "perfect matchings", job)[0]
+            return plan
     if method in ("auto", "even-subgraphs"):
         insertion = as_insertion(graph)
         if insertion is not None:
-            return _solve(partial(_core.plan_even_subgraphs, insertion), "perfect matchings", job)[0]
+            return _core.plan_even_subgraphs(insertion, memory_limit)
         if method == "even-subgraphs":
             raise ValueError("`method` must be 'even-subgraphs' only for a clique insertion of a graph without loops")
-    return _solve(_frontier(graph, order, "perfect"), "perfect matchings", job)[0]
+    return plan_matchings(graph, order, memory_limit, "perfect")
 
 
-def _kasteleyn(graph: object, method: str) -> MakePlan | None:
-    """Return what plans Pfaffians for a graph; `None` where "auto" has to look further."""
+def _kasteleyn(graph: object, method: str, memory_limit: int) -> _core.ExactPlan | None:
+    """Return the plan of Pfaffians, or of less work on a thin torus; `None` where "auto" has to look further."""
     drawn = as_drawn(graph)
     if drawn is None:
         if method == "auto":
             return None
         raise ValueError(f"`method` must be 'frontier' for a graph that is not known to be planar, got {method!r}")
+    goes = np.not_equal(drawn[3], 0) if method == "auto" and len(drawn) == 4 else np.zeros((0, 2), dtype=bool)
+    around = int(goes.any(axis=1).sum())
+    is_thin = goes.any(axis=0).all() and around**2 > _THIN * drawn[0]  # on a cylinder none go last
+    # Four eliminations of half as many pairs as edges go round, a prime for 110 vertices of half a bit.
+    least = _exact.RATES["four Pfaffians"] * 1e-9 * around**3 / 6 * (1 + drawn[0] / 110)
+    other = _along(graph, memory_limit) if is_thin and least > _LONG else None
+    if other is not None and _exact.forecast(other) < least:
+        return other
     try:
         plan = _core.plan_perfect_matchings(drawn, 2**62)
     except ValueError:
@@ -158,14 +181,16 @@ def _kasteleyn(graph: object, method: str) -> MakePlan | None:
         ) from None
     if method == "fkt" and plan.method[0] == "four Pfaffians":
         raise ValueError("`method` must be 'pfaffian' or 'frontier' for a graph drawn on a torus, got 'fkt'")
-    return lambda limit: plan
+    if is_thin and other is None and _exact.forecast(plan) > _LONG:
+        other = _along(graph, memory_limit)
+    return plan if other is None or _exact.forecast(plan) < _exact.forecast(other) else other
 
 
-def _frontier(graph: object, order: Order, which: str) -> MakePlan:
-    """Return what plans a frontier."""
-    found = as_listed(graph)
-    checked = as_problem(found, order)[2]
-    return partial(_core.plan_matchings, (found.num_vertices, found.edges, checked), which)
+def _along(graph: object, memory_limit: int) -> _core.ExactPlan | None:
+    """Return the plan of sums along a torus, if there is memory for them."""
+    with contextlib.suppress(TooLargeError):
+        return plan_matchings(graph, None, memory_limit, "perfect")
+    return None
 
 
 def _solve(make_plan: MakePlan, description: str, job: Job) -> list[int]:
@@ -228,11 +253,11 @@ def count_matchings(
     graph, unit, _ = laid(graph, weight)
     if unit != 1:
         return sum(count * unit**k for k, count in enumerate(_by_size(graph, order, job)))
-    return _solve(_frontier(graph, order, "all"), "matchings", job)[0]
+    return _solve(partial(plan_matchings, graph, order, which="all"), "matchings", job)[0]
 
 
 def _by_size(graph: "GraphLike", order: Order, job: Job) -> list[int]:
-    return _solve(_frontier(graph, order, "by size"), "matchings by size", job)
+    return _solve(partial(plan_matchings, graph, order, which="by size"), "matchings by size", job)
 
 
 @overload
@@ -368,17 +393,8 @@ def count_of_drawn(graph: Graph, drawn: Drawing | None, left: npt.NDArray[np.boo
     return _core.plan_matchings((n, edges, None), "perfect", memory_limit).solve(job)[0]
 
 
-def plan_dimers(graph: object, order: Order, memory_limit: int) -> _core.ExactPlan:
-    """Return the plan of a count of perfect matchings, for a forecast."""
-    square = as_square(graph)
-    if square is not None and not any(square[2]) and order is None:
-        return _core.plan_perfect_matchings(square, memory_limit)
-    plan = _kasteleyn(graph, "auto") if order is None else None
-    if plan is None and order is None and (insertion := as_insertion(graph)) is not None:
-        plan = partial(_core.plan_even_subgraphs, insertion)
-    return (plan or _frontier(graph, order, "perfect"))(memory_limit)
-
-
 def plan_matchings(graph: object, order: Order, memory_limit: int, which: str) -> _core.ExactPlan:
-    """Return the plan of a count of all matchings, or of those of each size, for a forecast."""
-    return _frontier(graph, order, which)(memory_limit)
+    """Return the plan of a count of perfect matchings, of all, or by size: sums over a frontier or bags."""
+    found = as_listed(graph)
+    checked = as_problem(found, order)[2]
+    return _core.plan_matchings((found.num_vertices, found.edges, checked), which, memory_limit)
