@@ -76,6 +76,15 @@ def axes(value: object) -> Axes:
     return ()
 
 
+def axes_broadcast(value: object) -> Axes:
+    """Return the axes of an array that may be broadcast: along one of extent 1, which is for all, there is no label."""
+    extents = getattr(
+        value, "shape", ()
+    )  # of what has labels: no range of 10**12 is made an array; dask's may be unknown
+    alone = [isinstance(extent, int) and extent == 1 for extent in extents]
+    return tuple(Axis() if one else axis for axis, one in zip(axes(value), alone, strict=False))
+
+
 def is_arrow(value: object) -> bool:
     """Say whether a value is a table of polars or pyarrow."""
     return of_library(value, "polars", "DataFrame") or of_library(value, "pyarrow", "Table", "RecordBatch")

@@ -34,6 +34,35 @@ def table():
     return pd.DataFrame({"tea": [3, 1], "coffee": [0, 7], "milk": [2, 2]}, index=index)
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "values"),
+    [
+        (GeometricMechanism(1.0, n=1), [3, 0, 5]),
+        (LaplaceMechanism(1.0, lower=0, upper=9), [3.0, 0.5, 5.0]),
+        (GeneralizedRandomizedResponse(1.0, categories=["a", "b", "c"]), ["c", "a", "b"]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_was_released_and_what_is_private_have_the_same_labels(mechanism, values):
+    private = pd.Series(values, index=["Ann", "Bob", "Cid"])
+    release = mechanism.release(private)
+    expected = mechanism.log_likelihood(release.values, np.asarray(values))
+    for given in (private, private.to_numpy(), private.reset_index(drop=True), private.iloc[:1]):
+        wanted = expected if len(given) == 3 else mechanism.log_likelihood(release.values, np.asarray(values)[:1])
+        assert np.array_equal(mechanism.log_likelihood(release, given), wanted)
+    for other in (private[::-1], private.rename({"Bob": "Eve"})):
+        with pytest.raises(ValueError, match="`z` must have the labels of `x`, in their order"):
+            mechanism.log_likelihood(release, other)
+
+
+def test_scores_have_labels_of_their_own():
+    mechanism = ExponentialMechanism(1.0, sensitivity=1.0)
+    scores = pd.DataFrame([[0.0, 2.0], [1.0, 0.0]], index=["Ann", "Bob"], columns=["tea", "milk"])
+    chosen = pd.Series([1, 0], index=["one", "other"])
+    found = mechanism.log_likelihood(chosen, scores.loc["Ann"])
+    assert np.array_equal(found, mechanism.log_likelihood([1, 0], [0.0, 2.0]))
+
+
 def test_levels_and_masks_of_cells_have_the_labels_of_the_counts(table):
     levels = pd.DataFrame(np.arange(1.0, 7.0).reshape(2, 3), index=table.index, columns=table.columns)
     people = pd.Series([3.0, 0.5], index=table.index)

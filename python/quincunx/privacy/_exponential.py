@@ -51,6 +51,7 @@ class ExponentialChoice(Noise):
     exponent: Fraction
     step: float
     kind = "exponential"
+    _by_cell = False
     _instead = "`ExponentialMechanism.utility_bound` says how far below the best score a choice lies"
 
     def __post_init__(self) -> None:

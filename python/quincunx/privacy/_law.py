@@ -18,7 +18,7 @@ from typing import ClassVar, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check
+from quincunx import _check, _tables
 from quincunx._categories import Categories
 from quincunx._docs import assembled
 from quincunx._types import Array, Facts, Floats, Index
@@ -53,7 +53,7 @@ law_doc = assembled(
     Raises
     ------
     ValueError, TypeError
-        If they are not what the mechanism takes and gives.
+        If they are not what the mechanism takes and gives; if both have labels, as many axes, and other labels.
     """,
     called="""
     name : str
@@ -120,6 +120,8 @@ class Noise(ReadOnly):
     earlier: ClassVar[tuple[str, ...]] = ()
     #: What serves where there is no accuracy.
     _instead: ClassVar[str] = "`log_likelihood` is its law"
+    #: Whether each released value is of one private value, whose labels it has, and not a choice by all of them.
+    _by_cell: ClassVar[bool] = True
 
     def __init_subclass__(cls) -> None:
         if "kind" in vars(cls):
@@ -130,6 +132,9 @@ class Noise(ReadOnly):
 
         {likelihood}
         """
+        own, others = _tables.axes_broadcast(z), _tables.axes_broadcast(x)
+        if self._by_cell and len(own) == len(others):
+            _tables.refuse_other_labels(own, others, "z", "`x`")
         return np.asarray(self._log_likelihood(z, x))
 
     def accuracy(self, confidence: float = 0.95) -> Accuracy:

@@ -115,9 +115,8 @@ def privatize(
     table, axes = _tables.array(counts, "counts", triangle=True), _tables.axes(counts)
     if domain is not None:
         table, axes = _tables.on_domain(counts, axes, domain, "counts")
-    if own := _tables.axes(epsilon):  # an array goes along the last axes, and what is one for all has no label there
-        levels = [_tables.Axis() if extent == 1 else axis for axis, extent in zip(own, np.shape(epsilon), strict=False)]
-        _tables.refuse_other_labels(tuple(levels), axes[-len(own) :], "epsilon", "`counts`")
+    if own := _tables.axes_broadcast(epsilon):  # an array goes along the last axes
+        _tables.refuse_other_labels(own, axes[-len(own) :], "epsilon", "`counts`")
     small = _check.flag(compact, "compact")
     release = _privatize(table, epsilon, n, record_bound, small, insecure_seed)
     release.axes_ = _tables.fitting(axes, release.shape)

@@ -57,6 +57,7 @@ class QuantileChoice(Noise):
     upper: float
     step: float
     kind = "quantile"
+    _by_cell = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "exponent", checked_exponent(self.exponent))
