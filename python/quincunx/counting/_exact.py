@@ -23,8 +23,8 @@ RATES = {
     "Kasteleyn elimination": 0.08,
     "four Pfaffians": 0.5,
     "even subgraphs": 6.0,
-    "frontier": 1.0,
-    "tree decomposition": 1.5,
+    "frontier": 0.8,
+    "tree decomposition": 0.7,
     "set partitions": 0.3,
     INTEGERS: 1.0,
 }
