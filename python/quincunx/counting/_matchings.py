@@ -173,6 +173,10 @@ def _kasteleyn(graph: object, method: str, memory_limit: int) -> _core.ExactPlan
         return other
     try:
         plan = _core.plan_perfect_matchings(drawn, 2**62)
+    except TooLargeError:
+        if other is None:
+            raise
+        return other
     except ValueError:
         if method == "auto":
             return None
@@ -181,9 +185,10 @@ def _kasteleyn(graph: object, method: str, memory_limit: int) -> _core.ExactPlan
         ) from None
     if method == "fkt" and plan.method[0] == "four Pfaffians":
         raise ValueError("`method` must be 'pfaffian' or 'frontier' for a graph drawn on a torus, got 'fkt'")
-    if is_thin and other is None and _exact.forecast(plan) > _LONG:
+    fits = plan.method[1] <= memory_limit
+    if is_thin and other is None and (not fits or _exact.forecast(plan) > _LONG):
         other = _along(graph, memory_limit)
-    return plan if other is None or _exact.forecast(plan) < _exact.forecast(other) else other
+    return plan if other is None or (fits and _exact.forecast(plan) < _exact.forecast(other)) else other
 
 
 def _along(graph: object, memory_limit: int) -> _core.ExactPlan | None:
