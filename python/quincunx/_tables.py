@@ -78,10 +78,8 @@ def axes(value: object) -> Axes:
 
 def axes_broadcast(value: object) -> Axes:
     """Return the axes of an array that may be broadcast: along one of extent 1, which is for all, there is no label."""
-    extents = getattr(
-        value, "shape", ()
-    )  # of what has labels: no range of 10**12 is made an array; dask's may be unknown
-    alone = [isinstance(extent, int) and extent == 1 for extent in extents]
+    # A shape that is there already: no range of 10**12 is made an array. Extents of dask may be unknown.
+    alone = [isinstance(extent, int) and extent == 1 for extent in getattr(value, "shape", ())]
     return tuple(Axis() if one else axis for axis, one in zip(axes(value), alone, strict=False))
 
 

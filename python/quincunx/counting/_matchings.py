@@ -126,9 +126,7 @@ def count_perfect_matchings(
 def _perfect_matchings(graph: "GraphLike", method: Method, order: Order, job: Job) -> int:
     """Return the number of perfect matchings of a graph without weights."""
     _check.one_of(method, "method", get_args(Method))
-    if order is not None and method == "auto":
-        method = "frontier"
-    if order is not None and method != "frontier":
+    if order is not None and method not in ("auto", "frontier"):
         raise ValueError(f'`order` must be None unless method="frontier", got method={method!r}')
     return _solve(partial(plan_dimers, graph, order, method=method), "perfect matchings", job)[0]
 
@@ -163,12 +161,10 @@ def _kasteleyn(graph: object, method: str, memory_limit: int) -> _core.ExactPlan
         if method == "auto":
             return None
         raise ValueError(f"`method` must be 'frontier' for a graph that is not known to be planar, got {method!r}")
-    goes = np.not_equal(drawn[3], 0) if method == "auto" and len(drawn) == 4 else np.zeros((0, 2), dtype=bool)
-    around = int(goes.any(axis=1).sum())
-    is_thin = goes.any(axis=0).all() and around**2 > _THIN * drawn[0]  # on a cylinder none go last
+    around = _round_thin_torus(drawn) if method == "auto" else 0
     # Four eliminations of half as many pairs as edges go round, a prime for 110 vertices of half a bit.
     least = _exact.RATES["four Pfaffians"] * 1e-9 * around**3 / 6 * (1 + drawn[0] / 110)
-    other = _along(graph, memory_limit) if is_thin and least > _LONG else None
+    other = _along(graph, memory_limit) if least > _LONG else None
     if other is not None and _exact.forecast(other) < least:
         return other
     try:
@@ -186,9 +182,18 @@ def _kasteleyn(graph: object, method: str, memory_limit: int) -> _core.ExactPlan
     if method == "fkt" and plan.method[0] == "four Pfaffians":
         raise ValueError("`method` must be 'pfaffian' or 'frontier' for a graph drawn on a torus, got 'fkt'")
     fits = plan.method[1] <= memory_limit
-    if is_thin and other is None and (not fits or _exact.forecast(plan) > _LONG):
+    if 0 < least <= _LONG and (not fits or _exact.forecast(plan) > _LONG):
         other = _along(graph, memory_limit)
     return plan if other is None or (fits and _exact.forecast(plan) < _exact.forecast(other)) else other
+
+
+def _round_thin_torus(drawn: Drawing) -> int:
+    """Return how many edges go round a thin torus; 0 for any other drawing: on a cylinder none go last."""
+    if len(drawn) == 3:
+        return 0
+    goes = np.not_equal(drawn[3], 0)
+    around = int(goes.any(axis=1).sum())
+    return around if goes.any(axis=0).all() and around**2 > _THIN * drawn[0] else 0
 
 
 def _along(graph: object, memory_limit: int) -> _core.ExactPlan | None:
