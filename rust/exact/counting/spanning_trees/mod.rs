@@ -80,15 +80,11 @@ impl Grounded {
         if let Some(found) = self.matrix.evaluate(modulus, progress)? {
             return Ok(found);
         }
-        let other = match self.other.get() {
-            Some(other) => other,
-            None => {
-                let degrees = self.graph.degrees();
-                let lowest = (0..self.graph.vertices()).min_by_key(|&v| (degrees[v], v)).unwrap_or(0);
-                let other = laplacian(&self.graph, lowest, progress)?;
-                self.other.get_or_init(|| other)
-            }
-        };
+        let other = planned_once(&self.other, || {
+            let degrees = self.graph.degrees();
+            let lowest = (0..self.graph.vertices()).min_by_key(|&v| (degrees[v], v)).unwrap_or(0);
+            laplacian(&self.graph, lowest, progress)
+        })?;
         other.evaluate(modulus, progress)?.ok_or_else(|| Error::Check {
             what: "an elimination",
             detail: format!("{modulus} divides a pivot whichever vertex is removed"),
@@ -111,6 +107,15 @@ impl Grounded {
         }
         elimination::log_determinant(self.matrix.plan(), &edges, &to_ground, progress)
     }
+}
+
+/// What a cell holds, planned outside of it if there is nothing yet: an interrupt leaves it empty.
+fn planned_once<T>(cell: &OnceLock<T>, plan: impl FnOnce() -> Result<T>) -> Result<&T> {
+    if let Some(planned) = cell.get() {
+        return Ok(planned);
+    }
+    let planned = plan()?;
+    Ok(cell.get_or_init(|| planned))
 }
 
 /// The Laplacian without the row and column of a vertex.
@@ -178,13 +183,7 @@ impl Trees {
                 match cylinder.residue(modulus.value(), progress)? {
                     Some(residue) => Ok(residue),
                     None => {
-                        let grounded = match whole.get() {
-                            Some(grounded) => grounded,
-                            None => {
-                                let grounded = Box::new(Grounded::new(graph, progress)?);
-                                whole.get_or_init(|| grounded)
-                            }
-                        };
+                        let grounded = planned_once(whole, || Grounded::new(graph, progress).map(Box::new))?;
                         grounded.residue(modulus.value(), progress)
                     }
                 }
