@@ -261,12 +261,15 @@ def resident():
     ids=range(8),
 )
 def test_memory_does_not_grow_with_calls(call, times):
-    for _ in range(max(times // 20, 20)):
-        call()
-    before = resident()
-    for _ in range(times):
-        call()
-    assert resident() - before < 1_000_000
+    def growth(calls):
+        before = resident()
+        for _ in range(calls):
+            call()
+        return resident() - before
+
+    growth(max(times // 20, 20))
+    # What is lost at each call grows in every round; the kernel that makes one huge page of 512 small ones does not.
+    assert any(growth(times) < 1_000_000 for _ in range(3))
 
 
 def refusal():
