@@ -379,26 +379,24 @@ impl GibbsChain {
         PyArray1::from_slice(py, short.as_flattened()).reshape([short.len(), SHORT])
     }
 
-    fn shape_sums<'py>(&self, py: Python<'py>, shapes: LentRow<'_, f64>, threads: usize) -> PyResult<Table<'py, i64>> {
-        let shapes = shapes.as_slice()?;
-        let sums = compute(py, None, |monitor| self.chain.shape_sums(shapes, threads, monitor))?;
+    fn shape_sums<'py>(&self, py: Python<'py>, shapes: Vec<Vec<f64>>, threads: usize) -> PyResult<Table<'py, i64>> {
+        let sums = compute(py, None, |monitor| self.chain.shape_sums(&shapes, threads, monitor))?;
         let rows = sums.len() / LIMBS;
         PyArray1::from_vec(py, sums).reshape([rows, LIMBS])
     }
 
-    /// The next shapes whose likelihoods are asked for, no number where one is drawn; empty once all are.
-    fn redraw_shared_shapes<'py>(
+    /// The next values of each shape whose likelihoods are asked for, none where it is drawn.
+    fn redraw_shared_shapes(
         &mut self,
-        py: Python<'py>,
+        py: Python<'_>,
         short: LentTable<'_, u64>,
         known: Vec<Vec<f64>>,
-    ) -> PyResult<Row<'py, f64>> {
+    ) -> PyResult<Vec<Vec<f64>>> {
         let (short, rest) = short.as_slice()?.as_chunks();
         if !rest.is_empty() {
             return Err(PyValueError::new_err(format!("`short` must have {SHORT} columns")));
         }
-        let asked = self.chain.redraw_shared_shapes(short, &known).map_err(|error| raise(py, error))?;
-        Ok(asked.into_pyarray(py))
+        self.chain.redraw_shared_shapes(short, &known).map_err(|error| raise(py, error))
     }
 
     /// As `shard_sweep`, with all counts that were drawn and the largest multiplier.

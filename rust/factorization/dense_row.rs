@@ -19,7 +19,8 @@ use crate::distributions::two_piece_cells::{LARGEST_JOINT, TwoPieceDraws};
 use crate::distributions::words::RowWords;
 use crate::distributions::{poisson, two_piece_poisson};
 use crate::numeric::dispatch::{Level, at_level};
-use crate::numeric::floats::float_work;
+use crate::numeric::floats::{LANES, float_work};
+use crate::numeric::places::places_of;
 use crate::stream::Xoshiro;
 
 /// Cells whose words are made at a time, 4 KiB. Not tuned.
@@ -47,7 +48,7 @@ impl DenseRow {
             batch: vec![0; BATCH],
             means: vec![0.0; cols],
             counts: vec![0; cols],
-            columns: vec![0; cols],
+            columns: vec![0; cols + LANES],
             left_over: vec![],
             beyond: vec![],
             coefficients: CoefficientRatios::default(),
@@ -109,7 +110,9 @@ impl DenseRow {
             self.words.fill(words);
             let (codes, rates) = (&data.codes[batch.clone()], &rates[batch.clone()]);
             let (shapes, ratios) = (shapes.part(batch.clone()), ratios.part(batch.clone()));
-            let found = at_level!(level, unsettled((codes, rates), (shapes, ratios), words, &mut self.columns));
+            let margins = &mut self.means[..words.len()];
+            let laws = (codes, rates, shapes, ratios);
+            let found = unsettled(level, laws, words, margins, &mut self.columns);
             if found > 0 {
                 let (columns, counts) = (&self.columns[..found], &mut self.counts[batch]);
                 self.left_over.clear();
@@ -158,12 +161,7 @@ impl DenseRow {
     /// Splits the counts of the row.
     fn share(&mut self, level: Level, share: &mut Allocation<'_>, rng: &mut Xoshiro) {
         // From here on `columns[..found]` are those that hold a count, in rising order.
-        let mut found = 0;
-        for (column, &count) in self.counts.iter().enumerate() {
-            // Written always and kept where it is meant: no jump to guess wrong.
-            self.columns[found] = column as u32;
-            found += usize::from(count > 0);
-        }
+        let found = places_of(level, &self.counts, 0, &mut self.columns, |count| count > 0);
         self.left_over.clear();
         let split = SplitCells {
             left: share.left,

@@ -18,8 +18,10 @@ use super::row::{HELD_OUT, RowShapes};
 use crate::distributions::words::RowWords;
 use crate::distributions::{RandomSource, gamma};
 use crate::numeric::dispatch::{Level, at_level, level};
-use crate::numeric::elementary::ln;
+use crate::numeric::elementary::ln_normal;
 use crate::numeric::exact_sum::{self, LIMBS};
+use crate::numeric::floats::LANES;
+use crate::numeric::places::places_of;
 use crate::numeric::special::gamma::{digamma, log_gamma};
 use crate::stream::{Xoshiro, xoshiro};
 use crate::{Error, Result, parallel};
@@ -46,6 +48,8 @@ const WORTH: usize = 1 << 13;
 /// Counts up to here have logarithms in common where there are [`MANY`].
 const FEW: usize = 8;
 const MANY: usize = 1024;
+/// Cells whose positive counts are listed together, in 8 KiB. Not tuned.
+const LISTED: usize = 1 << 11;
 /// Counts up to here are looked up by how many are larger.
 pub const SHORT: usize = 64;
 
@@ -140,25 +144,25 @@ impl Dispersion {
         self.shapes.copy_from_slice(shapes);
     }
 
-    /// A draw of the shape of a group, given how many positive counts it has and the likelihood, all but a constant.
-    fn drawn(&self, group: usize, address: SweepAddress, positive: u64, likelihood: impl Fn(f64) -> f64) -> f64 {
-        let [mean, deviation] = self.prior.unwrap_or([0.0, 1.0]);
-        let first = if self.axis == DispersionAxis::Rows { address.first_row } else { 0 };
-        let mut rng = xoshiro(address.key, SHAPES, address.iteration, first + group as u64);
-        let density = |log: f64| likelihood(log.exp()) - 0.5 * ((log - mean) / deviation).powi(2);
-        let width = WIDTH / (1.0 + positive as f64).sqrt();
-        slice(self.shapes[group].ln(), width, [-FARTHEST, FARTHEST], density, &mut rng).exp()
-    }
-
-    /// A draw of a shape that rows share, given how many counts of its cells are larger than 0, 1, ..., and what these cells say of a
-    /// shape besides that, as [`TableTails::sums`] has it of all rows.
-    pub fn drawn_shared(
+    /// A draw of the shape of a group, given how many counts of its cells are larger than 0, 1, ..., and what these cells say of some
+    /// shapes besides that, as [`TableTails::sums`] has it of all rows.
+    pub fn drawn(
         &self,
         (group, short): (usize, &[u64; SHORT]),
         address: SweepAddress,
-        others: impl Fn(f64) -> f64,
+        others: impl Fn(&[f64]) -> Vec<f64>,
     ) -> f64 {
-        self.drawn(group, address, short[0], |r| of_short(short, r) + others(r))
+        let [mean, deviation] = self.prior.unwrap_or([0.0, 1.0]);
+        let first = if self.axis == DispersionAxis::Rows { address.first_row } else { 0 };
+        let mut rng = xoshiro(address.key, SHAPES, address.iteration, first + group as u64);
+        let densities = |logs: &[f64]| {
+            let shapes: Vec<f64> = logs.iter().map(|log| log.exp()).collect();
+            let each = logs.iter().zip(&shapes).zip(others(&shapes));
+            each.map(|((log, &r), others)| of_short(short, r) + others - 0.5 * ((log - mean) / deviation).powi(2))
+                .collect()
+        };
+        let width = WIDTH / (1.0 + short[0] as f64).sqrt();
+        slice::<3>(self.shapes[group].ln(), width, [-FARTHEST, FARTHEST], densities, &mut rng).exp()
     }
 
     /// Redraws shapes that are learnt, given rates and counts of all cells, both zero where a cell is not observed.
@@ -166,23 +170,21 @@ impl Dispersion {
         if self.prior.is_none() {
             return;
         }
-        let level = level();
+        let of_table = |group: usize, rates: &[f64], tails: TableTails| {
+            let values = |shapes: &[f64]| tails.sums(rates, shapes).iter().map(|sum| exact_sum::value(sum)).collect();
+            self.drawn((group, &tails.short), address, values)
+        };
         self.shapes = match self.axis {
-            DispersionAxis::Table => {
-                let tails = TableTails::new(rates, counts, cols);
-                vec![self.drawn_shared((0, &tails.short), address, |r| exact_sum::value(&tails.sums(rates, r)))]
-            }
+            DispersionAxis::Table => vec![of_table(0, rates, TableTails::new(rates, counts, cols))],
             DispersionAxis::Columns => parallel::map(cols, |column| {
                 let rates = column_of(rates, cols, column);
-                let tails = TableTails::new(&rates, &column_of(counts, cols, column), 1);
-                self.drawn_shared((column, &tails.short), address, |r| exact_sum::value(&tails.sums(&rates, r)))
+                of_table(column, &rates, TableTails::new(&rates, &column_of(counts, cols, column), 1))
             }),
             DispersionAxis::Rows => parallel::map(self.shapes.len(), |row| {
                 let here = row * cols..(row + 1) * cols;
-                let (rates, counts) = (&rates[here.clone()], &counts[here]);
-                let tails = Tails::new(rates, counts);
-                let of_rates = |r: f64| r * at_level!(level, of_rates(rates, tails.largest, r));
-                self.drawn(row, address, tails.short[0], |r| tails.log_likelihood(r, level) - of_rates(r))
+                let (rates, level) = (&rates[here.clone()], level());
+                let tails = Tails::new(rates, &counts[here]);
+                self.drawn((row, &tails.short), address, |shapes| at_level!(level, tails.of_shapes(rates, shapes)))
             }),
         };
     }
@@ -234,17 +236,17 @@ impl Dispersion {
         self.shapes[which].iter().map(|r| -0.5 * ((r.ln() - mean) / deviation).powi(2)).sum()
     }
 
-    /// Turns the rates of all cells into multipliers, zero where a cell is not observed, and their counts into pseudo-counts, of
-    /// which there may be none. A sum over the cells of a row costs as much as so many products that are summed; of all parts of the
-    /// table there are so many cells.
+    /// Turns the rates of all cells into multipliers, zero where a cell is not observed. Returns the cells that have pseudo-counts in
+    /// place of none, in rising order, and the largest multiplier. A sum over the cells of a row costs as much as so many products
+    /// that are summed; of all parts of the table there are so many cells.
     pub fn draw_multipliers(
         &self,
         table: &ReleasedCounts,
-        counts: &mut [u32],
+        counts: &[u32],
         rates: &mut [f64],
         address: SweepAddress,
         [summed, whole]: [usize; 2],
-    ) {
+    ) -> (Vec<usize>, f64) {
         let (cols, level) = (table.cols(), level());
         // One shape serves all cells whose count is zero: made when a block first asks for it.
         let many = whole >= WORTH;
@@ -258,8 +260,8 @@ impl Dispersion {
         let scratch = || (MultiplierScratch::default(), PseudoCounts::default());
         let one_block = |(dense, sparse): &mut (MultiplierScratch, PseudoCounts),
                          block: usize,
-                         cells: &mut [(&mut [f64], &mut [u32])]| {
-            for (rates, counts) in cells {
+                         cells: &mut [RowBlock<'_>]| {
+            for RowBlock { rates, counts, pairs, most } in cells {
                 let row = block * ROWS;
                 // Other rows may be elsewhere.
                 let typical = match self.axis {
@@ -275,8 +277,8 @@ impl Dispersion {
                         sparse.find(level, start, (counts, rates), self.in_row(row), &mut words);
                         at_level!(level, ones(table.row(row).codes, rates));
                     }
-                    counts.fill(0);
-                    sparse.draw(level, (counts, rates), &mut words);
+                    sparse.draw(level, rates, &mut words, |place| pairs.push(block * ROWS * cols + place as usize));
+                    pairs.sort_unstable();
                 } else {
                     let together = (TOGETHER / cols).clamp(1, ROWS);
                     let some = rates.chunks_mut(together * cols).zip(counts.chunks(together * cols));
@@ -286,15 +288,27 @@ impl Dispersion {
                         let laws = (row..row + counts.len() / cols).map(|row| (table.row(row).codes, self.in_row(row)));
                         dense.draw_rows(level, (cols, counts, rates), laws, common(), words);
                     }
-                    counts.fill(0);
                 }
+                *most = at_level!(level, largest(rates));
             }
             Ok(())
         };
         let block = ROWS * cols.max(1);
-        let mut cells: Vec<_> = rates.chunks_mut(block).zip(counts.chunks_mut(block)).collect();
+        let blocks = rates.chunks_mut(block).zip(counts.chunks(block));
+        let mut cells: Vec<_> =
+            blocks.map(|(rates, counts)| RowBlock { rates, counts, pairs: vec![], most: 0.0 }).collect();
         parallel::pieces(&mut cells, 1, scratch, one_block).expect("rows that cannot fail");
+        let most = cells.iter().fold(0.0, |most: f64, block| most.max(block.most));
+        (cells.into_iter().flat_map(|block| block.pairs).collect(), most)
     }
+}
+
+/// A block of rows: rates, which multipliers replace, and counts; which cells have pseudo-counts, and the largest multiplier.
+struct RowBlock<'a> {
+    rates: &'a mut [f64],
+    counts: &'a [u32],
+    pairs: Vec<usize>,
+    most: f64,
 }
 
 /// Multipliers of one, but zero where a cell is not observed.
@@ -309,6 +323,7 @@ fn ones(codes: &[i8], multipliers: &mut [f64]) {
 #[derive(Default)]
 struct MultiplierScratch {
     places: Vec<u32>,
+    small: Vec<u32>,
     shapes: Vec<f64>,
     draws: Vec<f64>,
     others: Vec<f64>,
@@ -325,13 +340,21 @@ impl MultiplierScratch {
         common: Option<(f64, &gamma::ShapeTable)>,
         mut words: RowWords,
     ) {
-        let Self { places, shapes, draws, others } = self;
+        let Self { places, small, shapes, draws, others } = self;
         [&mut *shapes, &mut *draws, &mut *others].into_iter().for_each(|of_cells| of_cells.resize(counts.len(), 0.0));
-        places.resize(counts.len(), 0);
+        places.resize(counts.len() + LANES, 0);
         if let Some((r, table)) = common {
-            let number = at_level!(level, positive_shapes(counts, r, places, shapes));
-            gamma::draw_many(level, &shapes[..number], &mut words, &mut others[..number]);
             table.draw_many(level, &mut words, draws);
+            // A variable of shape r + y is one of shape r and one of shape y, which for the smallest counts is a logarithm.
+            let number = places_of(level, counts, 0, places, |count| (1..=gamma::WHOLE).contains(&count));
+            small.clear();
+            small.extend(places[..number].iter().map(|&place| counts[place as usize]));
+            gamma::draw_whole(level, small, &mut words, &mut others[..number]);
+            places[..number].iter().zip(&*others).for_each(|(&place, &draw)| draws[place as usize] += draw);
+            let number = places_of(level, counts, 0, places, |count| count > gamma::WHOLE);
+            let cells = shapes.iter_mut().zip(&places[..number]);
+            cells.for_each(|(shape, &place)| *shape = r + f64::from(counts[place as usize]));
+            gamma::draw_many(level, &shapes[..number], &mut words, &mut others[..number]);
             places[..number].iter().zip(&*others).for_each(|(&place, &draw)| draws[place as usize] = draw);
         } else {
             for ((counts, shapes), (_, own)) in counts.chunks(cols).zip(shapes.chunks_mut(cols)).zip(laws.clone()) {
@@ -345,27 +368,6 @@ impl MultiplierScratch {
             at_level!(level, divided(draws, own, codes, rates));
         }
     }
-}
-
-/// Places and shapes of the cells whose count is positive, in front; how many.
-#[inline(always)]
-fn positive_shapes(counts: &[u32], r: f64, places: &mut [u32], shapes: &mut [f64]) -> usize {
-    let mut found = 0;
-    for (start, counts) in positive_eights(counts) {
-        for (place, &count) in (start as u32..).zip(counts) {
-            // Written always and kept where it is meant: no jump to guess wrong.
-            (places[found], shapes[found]) = (place, r + f64::from(count));
-            found += usize::from(count > 0);
-        }
-    }
-    found
-}
-
-/// Where eight counts start that are not all zero, and these.
-#[inline(always)]
-fn positive_eights(counts: &[u32]) -> impl Iterator<Item = (usize, &[u32])> {
-    let eights = (0..).step_by(8).zip(counts.chunks(8));
-    eights.filter(|(_, counts)| counts.iter().fold(0, |any, count| any | count) > 0)
 }
 
 /// The multipliers of a row in place of its rates, from gamma variables of rate one.
@@ -384,36 +386,49 @@ fn divided(draws: &[f64], shapes: RowShapes<'_>, codes: &[i8], rates: &mut [f64]
     }
 }
 
-/// `sum_i ln(1 + mu_i / r)`, given the largest rate: a logarithm for each product of some terms. Where terms are below 2^30 these are
-/// 32; else eight, each of which is below 2^53 e^18.
+/// `sum_i ln(1 + mu_i / r)` of each r: a logarithm for each product of 32 terms, or where one is beyond every double, of eight, each
+/// of which is below 2^53 e^18.
 #[inline(always)]
-fn of_rates(rates: &[f64], most: f64, r: f64) -> f64 {
-    if 1.0 + most / r < 1_073_741_824.0 { products::<32>(rates, r) } else { products::<8>(rates, r) }
+fn of_rates<const N: usize>(rates: &[f64], shapes: [f64; N]) -> [f64; N] {
+    let mut sums = products::<32, N>(rates, shapes);
+    for (sum, r) in sums.iter_mut().zip(shapes) {
+        if sum.is_nan() {
+            [*sum] = products::<8, 1>(rates, [r]);
+        }
+    }
+    sums
 }
 
 #[inline(always)]
-fn products<const TERMS: usize>(rates: &[f64], r: f64) -> f64 {
-    let inverse = 1.0 / r;
-    let mut sums = [0.0; 8];
+fn products<const TERMS: usize, const N: usize>(rates: &[f64], shapes: [f64; N]) -> [f64; N] {
+    let inverse = shapes.map(|r| 1.0 / r);
+    let mut sums = [[0.0; 8]; N];
     let (eights, rest) = rates.as_chunks::<8>();
     for eights in eights.chunks(TERMS) {
-        let mut products = [1.0; 8];
+        let mut products = [[1.0; 8]; N];
         for rates in eights {
-            for lane in 0..8 {
-                products[lane] *= 1.0 + rates[lane] * inverse;
+            for (products, inverse) in products.iter_mut().zip(inverse) {
+                for lane in 0..8 {
+                    products[lane] *= 1.0 + rates[lane] * inverse;
+                }
             }
         }
-        for lane in 0..8 {
-            sums[lane] += ln(products[lane]);
+        for (sums, products) in sums.iter_mut().zip(products) {
+            for lane in 0..8 {
+                // No number where the product is beyond every double.
+                sums[lane] += ln_normal(products[lane]) + 0.0 * products[lane];
+            }
         }
     }
     if !rest.is_empty() {
         let rest = eight(rest);
-        for lane in 0..8 {
-            sums[lane] += ln(1.0 + rest[lane] * inverse);
+        for (sums, inverse) in sums.iter_mut().zip(inverse) {
+            for lane in 0..8 {
+                sums[lane] += ln_normal(1.0 + rest[lane] * inverse);
+            }
         }
     }
-    sums.iter().sum()
+    sums.map(|sums| sums.iter().sum())
 }
 
 /// Fewer than eight numbers, and zeros.
@@ -426,7 +441,7 @@ fn eight(some: &[f64]) -> [f64; 8] {
 
 /// The largest of some, which are not negative.
 #[inline(always)]
-pub fn largest(rates: &[f64]) -> f64 {
+fn largest(rates: &[f64]) -> f64 {
     let mut most = [0.0; 8];
     let (eights, rest) = rates.as_chunks::<8>();
     for rates in eights {
@@ -446,13 +461,13 @@ fn of_counts(rates: &[f64], counts: &[f64], r: f64) -> f64 {
     let (counts, last) = counts.as_chunks::<8>();
     for (rates, counts) in eights.iter().zip(counts) {
         for lane in 0..8 {
-            sums[lane] += counts[lane] * ln(1.0 + rates[lane] * inverse);
+            sums[lane] += counts[lane] * ln_normal(1.0 + rates[lane] * inverse);
         }
     }
     if !rest.is_empty() {
         let (rates, counts) = (eight(rest), eight(last));
         for lane in 0..8 {
-            sums[lane] += counts[lane] * ln(1.0 + rates[lane] * inverse);
+            sums[lane] += counts[lane] * ln_normal(1.0 + rates[lane] * inverse);
         }
     }
     sums.iter().sum()
@@ -467,56 +482,43 @@ struct Tails {
     rates: Vec<f64>,
     ends: [usize; FEW],
     counts: Vec<f64>,
-    /// The largest rate of these, and of all cells.
-    most: f64,
-    largest: f64,
 }
 
 impl Tails {
     fn new(all_rates: &[f64], counts: &[u32]) -> Self {
+        let level = level();
+        let number = at_level!(level, counts.iter().map(|&count| usize::from(count > 0)).sum());
+        let (mut own_rates, mut own_counts) = (Vec::with_capacity(number), Vec::with_capacity(number));
+        let mut places = [0; LISTED + LANES];
+        for (rates, counts) in all_rates.chunks(LISTED).zip(counts.chunks(LISTED)) {
+            let found = places_of(level, counts, 0, &mut places, |count| count > 0);
+            own_rates.extend(places[..found].iter().map(|&place| rates[place as usize]));
+            own_counts.extend(places[..found].iter().map(|&place| counts[place as usize]));
+        }
         let (mut short, mut long) = ([0; SHORT], vec![]);
-        let number = counts.iter().filter(|count| **count > 0).count();
-        if number == 0 {
-            let largest = at_level!(level(), largest(all_rates));
-            let (rates, ends, counts) = (vec![], [0; FEW], vec![]);
-            return Self { short, long, rates, ends, counts, most: 0.0, largest };
-        }
-        // One place more, for what is written and not kept.
-        let (mut own_rates, mut own_counts, mut found) = (vec![0.0; number + 1], vec![0.0; number + 1], 0);
-        for (start, counts) in positive_eights(counts) {
-            for (&rate, &count) in all_rates[start..].iter().zip(counts) {
-                (own_rates[found], own_counts[found]) = (rate, f64::from(count));
-                found += usize::from(count > 0);
-            }
-        }
-        own_rates.truncate(number);
-        own_counts.truncate(number);
-        for &count in &own_counts {
+        for &count in own_counts.iter().filter(|count| **count > FEW as u32) {
             short[(count as usize).min(SHORT) - 1] += 1;
-            if count > SHORT as f64 {
-                long.push(count);
+            if count > SHORT as u32 {
+                long.push(f64::from(count));
             }
+        }
+        (FEW..SHORT - 1).rev().for_each(|j| short[j] += short[j + 1]);
+        for (j, short) in (0..).zip(&mut short[..FEW]) {
+            *short = at_level!(level, own_counts.iter().map(|&count| u64::from(count > j)).sum());
         }
         // Rates in the order of their counts, where there are so many that logarithms of products are saved by it.
         let few = if number >= MANY { FEW } else { 0 };
-        let mut next = [0; FEW + 1];
-        (0..FEW).for_each(|class| next[class + 1] = next[class] + if class < few { short[class] as usize } else { 0 });
+        let mut next: [usize; FEW + 1] =
+            std::array::from_fn(|class| if few > 0 { number - short[class] as usize } else { 0 });
         let mut rates = vec![0.0; number];
         for (&rate, &count) in own_rates.iter().zip(&own_counts) {
-            let class = if count <= few as f64 { count as usize - 1 } else { FEW };
+            let class = if count as usize <= few { count as usize - 1 } else { FEW };
             rates[next[class]] = rate;
             next[class] += 1;
         }
-        own_counts.retain(|count| *count > few as f64);
-        (0..SHORT - 1).rev().for_each(|j| short[j] += short[j + 1]);
         let ends = std::array::from_fn(|class| next[class]);
-        let most = rates.iter().copied().fold(0.0, f64::max);
-        Self { short, long, rates, ends, counts: own_counts, most, largest: at_level!(level(), largest(all_rates)) }
-    }
-
-    /// `sum_i sum_(j < y_i) ln(1 + j / r) - y_i ln(1 + mu_i / r)`.
-    fn log_likelihood(&self, r: f64, level: Level) -> f64 {
-        of_short(&self.short, r) + self.others(r, level)
+        let counts = own_counts.into_iter().filter(|count| *count as usize > few).map(f64::from).collect();
+        Self { short, long, rates, ends, counts }
     }
 
     /// The terms of counts beyond [`SHORT`] from there on.
@@ -528,16 +530,38 @@ impl Tails {
         self.long.iter().map(|y| log_gamma(r + y) - start - (y - SHORT as f64) * r.ln()).sum()
     }
 
-    /// The same without the terms of j below [`SHORT`].
-    fn others(&self, r: f64, level: Level) -> f64 {
-        let (mut of_few, mut start) = (0.0, 0);
+    /// [`Self::others`] of any number of shapes.
+    #[inline(always)]
+    fn of_shapes(&self, all_rates: &[f64], shapes: &[f64]) -> Vec<f64> {
+        if let &[a, b, c] = shapes {
+            return self.others(all_rates, [a, b, c]).to_vec();
+        }
+        let mut values = vec![0.0; shapes.len()];
+        for (value, &r) in values.iter_mut().zip(shapes) {
+            [*value] = self.others(all_rates, [r]);
+        }
+        values
+    }
+
+    /// `sum_i sum_(j < y_i) ln(1 + j / r) - (r + y_i) ln(1 + mu_i / r)` of each r without the terms of j below [`SHORT`], given the
+    /// rates of all cells once more.
+    #[inline(always)]
+    fn others<const N: usize>(&self, all_rates: &[f64], shapes: [f64; N]) -> [f64; N] {
+        let (mut of_few, mut start) = ([0.0; N], 0);
         for (count, &end) in (1..).zip(&self.ends) {
             if start < end {
-                of_few += f64::from(count) * at_level!(level, of_rates(&self.rates[start..end], self.most, r));
+                let of_class = of_rates(&self.rates[start..end], shapes);
+                of_few.iter_mut().zip(of_class).for_each(|(sum, x)| *sum += f64::from(count) * x);
             }
             start = end;
         }
-        self.of_long(r) - of_few - at_level!(level, of_counts(&self.rates[start..], &self.counts, r))
+        let of_all = of_rates(all_rates, shapes);
+        let mut values = [0.0; N];
+        for (i, value) in values.iter_mut().enumerate() {
+            let of_counts = of_counts(&self.rates[start..], &self.counts, shapes[i]);
+            *value = self.of_long(shapes[i]) - of_few[i] - of_counts - shapes[i] * of_all[i];
+        }
+        values
     }
 }
 
@@ -571,31 +595,19 @@ impl TableTails {
         Self { short, blocks, cells }
     }
 
-    /// The log-likelihood of a shape, but for what [`Self::short`] says, unrounded; given the rates of all cells once more.
-    pub fn sums(&self, rates: &[f64], r: f64) -> [i64; LIMBS] {
-        let level = level();
-        let mut sum = [0; LIMBS];
+    /// The log-likelihoods of some shapes, but for what [`Self::short`] says, unrounded; given the rates of all cells once more.
+    pub fn sums(&self, rates: &[f64], shapes: &[f64]) -> Vec<[i64; LIMBS]> {
+        let (mut sums, level) = (vec![[0; LIMBS]; shapes.len()], level());
         let each: Vec<_> = rates.chunks(self.cells).zip(&self.blocks).collect();
-        if self.cells == super::factor_matrix::ROWS {
-            // Columns are side by side already, and their blocks short.
-            at_level!(level, of_short_blocks(&each, r, &mut sum));
-        } else {
-            let of_block = |block: usize| {
-                let (rates, tails) = each[block];
-                tails.others(r, level) - r * at_level!(level, of_rates(rates, tails.largest, r))
-            };
-            parallel::map(each.len(), of_block).into_iter().for_each(|x| exact_sum::add(&mut sum, x));
+        let of_block = |block: usize| at_level!(level, each[block].1.of_shapes(each[block].0, shapes));
+        // Columns are side by side already, and their blocks short.
+        let threaded = self.cells > super::factor_matrix::ROWS;
+        let blocks =
+            if threaded { parallel::map(each.len(), of_block) } else { (0..each.len()).map(of_block).collect() };
+        for of_block in blocks {
+            sums.iter_mut().zip(of_block).for_each(|(sum, x)| exact_sum::add(sum, x));
         }
-        sum
-    }
-}
-
-/// What blocks that are too short for classes of counts say of a shape.
-#[inline(always)]
-fn of_short_blocks(blocks: &[(&[f64], &Tails)], r: f64, sum: &mut [i64]) {
-    for (rates, tails) in blocks {
-        let of_counts = of_counts(&tails.rates, &tails.counts, r);
-        exact_sum::add(sum, tails.of_long(r) - of_counts - r * of_rates(rates, tails.largest, r));
+        sums
     }
 }
 
@@ -626,12 +638,12 @@ impl SharedTails {
         self.groups.iter().map(|(_, tails)| tails.short).collect()
     }
 
-    /// What [`TableTails::sums`] are of each shape that is a number, given the rates of all cells once more.
-    pub fn sums(&self, rates: &[f64], shapes: &[f64]) -> Vec<i64> {
-        let asked: Vec<_> = self.groups.iter().zip(shapes).filter(|(_, r)| !r.is_nan()).collect();
+    /// What [`TableTails::sums`] are of some values of each shape, one after the other, given the rates of all cells once more.
+    pub fn sums(&self, rates: &[f64], shapes: &[Vec<f64>]) -> Vec<i64> {
+        let asked: Vec<_> = self.groups.iter().zip(shapes).filter(|(_, values)| !values.is_empty()).collect();
         let of_group = |group: usize| {
-            let ((own, tails), r) = asked[group];
-            tails.sums(own.as_deref().unwrap_or(rates), *r)
+            let ((own, tails), values) = asked[group];
+            tails.sums(own.as_deref().unwrap_or(rates), values).concat()
         };
         parallel::map(asked.len(), of_group).concat()
     }
@@ -642,20 +654,34 @@ fn column_of<T: Copy>(cells: &[T], cols: usize, column: usize) -> Vec<T> {
     cells[column.min(cells.len())..].iter().step_by(cols).copied().collect()
 }
 
+/// Densities of a slice, one after another.
+pub fn each(density: impl Fn(f64) -> f64) -> impl Fn(&[f64]) -> Vec<f64> {
+    move |at| at.iter().map(|&x| density(x)).collect()
+}
+
 /// A draw from the slice below the density of the old value, within bounds to which the prior is cut: the interval is doubled until
 /// both ends are below the slice, then shrunk towards the old value, and a value is taken from which the same interval could have come. So
 /// a width that is a thousandth of the slice takes ten densities more, not a thousand. A chain may start from a value outside, and
-/// then does so from the nearer bound.
+/// then does so from the nearer bound. Of values on which it is shrunk, N densities are asked for at a
+/// time, those not needed among them.
 ///
 /// Source: R. Neal (2003), Slice sampling, Ann. Statist. 31, figures 4 and 6.
-pub fn slice(old: f64, width: f64, [least, most]: [f64; 2], density: impl Fn(f64) -> f64, rng: &mut Xoshiro) -> f64 {
+pub fn slice<const N: usize>(
+    old: f64,
+    width: f64,
+    [least, most]: [f64; 2],
+    densities: impl Fn(&[f64]) -> Vec<f64>,
+    rng: &mut Xoshiro,
+) -> f64 {
     let old = old.clamp(least, most);
-    let level = density(old) + rng.open_uniform().ln();
-    let is_in = |at: f64| (least..=most).contains(&at) && density(at) > level;
+    let below = rng.open_uniform().ln();
     let mut low = old - width * rng.uniform();
     let mut high = low + width;
+    let first = densities(&[old, low.max(least), high.min(most)]);
+    let level = first[0] + below;
+    let is_in = |at: f64| (least..=most).contains(&at) && densities(&[at])[0] > level;
     // The intervals, each a half of the next, and whether their ends are in the slice.
-    let mut halves = vec![([low, high], [is_in(low), is_in(high)])];
+    let mut halves = vec![([low, high], [low >= least && first[1] > level, high <= most && first[2] > level])];
     while let Some((_, [low_is_in, high_is_in])) = halves.last().copied().filter(|(_, ends)| ends[0] || ends[1]) {
         let more = high - low;
         let ends = if rng.uniform() < 0.5 {
@@ -691,11 +717,16 @@ pub fn slice(old: f64, width: f64, [least, most]: [f64; 2], density: impl Fn(f64
     };
     let [mut low, mut high] = [low.max(least), high.min(most)];
     loop {
-        let found = low + (high - low) * rng.uniform();
-        if found == old || density(found) > level && could_come_from(found) {
+        // Where the next one is does not depend on the density of one that is refused.
+        let next = [(); N].map(|()| {
+            let found = low + (high - low) * rng.uniform();
+            *(if found < old { &mut low } else { &mut high }) = found;
+            found
+        });
+        let is_kept = |&(&found, density): &(&f64, f64)| found == old || density > level && could_come_from(found);
+        if let Some((&found, _)) = next.iter().zip(densities(&next)).find(is_kept) {
             return found;
         }
-        *(if found < old { &mut low } else { &mut high }) = found;
     }
 }
 
@@ -716,14 +747,18 @@ mod tests {
             law.push(law[i as usize] + density(least + (f64::from(i) + 0.5) * step).exp());
         }
         let total = law[points as usize];
-        for (width, seed) in [(0.01, 1), (0.3, 2), (2.0, 3), (20.0, 4)] {
+        for (width, seed) in [(0.01, 1), (0.3, 2), (2.0, 3), (20.0, 4), (2.0, 5), (20.0, 6)] {
             let mut rng = xoshiro([seed, 5], SHAPES, 0, 0);
             let mut found: Vec<f64> = (0..4000)
                 .map(|_| {
                     let target = rng.uniform() * total;
                     let mut x = least + step * law.partition_point(|&sum| sum < target) as f64;
                     for _ in 0..3 {
-                        x = slice(x, width, [least, 7.0], density, &mut rng);
+                        let bounds = [least, 7.0];
+                        x = match seed {
+                            ..5 => slice::<1>(x, width, bounds, each(density), &mut rng),
+                            _ => slice::<3>(x, width, bounds, each(density), &mut rng),
+                        };
                     }
                     x
                 })
@@ -749,7 +784,7 @@ mod tests {
         };
         let mut x = 0.0;
         for _ in 0..200 {
-            x = slice(x, 1e-4, [-18.0, 18.0], density, &mut rng);
+            x = slice::<1>(x, 1e-4, [-18.0, 18.0], each(density), &mut rng);
         }
         assert!(asked.get() < 200 * 45, "{}", asked.get());
     }
@@ -757,12 +792,13 @@ mod tests {
     #[test]
     fn multipliers_have_their_laws_given_counts_and_rates_with_a_table_and_without() {
         // Kolmogorov and Smirnov at a false-alarm rate of 1e-6 for each count: 2.693.
-        let (rows, cols, r) = (120, 103, 0.6);
+        let (rows, cols, r) = (560, 103, 0.6);
         let cells = rows * cols;
         let held_out: Vec<u8> = (0..cells).map(|cell| u8::from(cell % 11 == 3)).collect();
         let table = ReleasedCounts::new(&vec![0; cells], rows, cols, Alpha::One(0.4), Some(&held_out)).unwrap();
         // Rows with a positive count in every sixth cell, and rows with few.
-        let counts: Vec<u32> = (0..cells).map(|cell| 2 * u32::from(cell % [6, 40][cell / cols % 2] == 5)).collect();
+        let count = |cell: usize| [1, 2, 4, 9][cell / 7 % 4] * u32::from(cell % [6, 40][cell / cols % 2] == 5);
+        let counts: Vec<u32> = (0..cells).map(count).collect();
         let rates: Vec<f64> = (0..cells).map(|cell| [1e-3, 0.3, 20.0][cell % 3]).collect();
         for (axis, number) in [(DispersionAxis::Table, 1), (DispersionAxis::Columns, cols)] {
             let dispersion = Dispersion::new(axis, vec![r; number], None, &table).unwrap();
@@ -772,7 +808,7 @@ mod tests {
             let laws = (0..rows).map(|row| (table.row(row).codes, dispersion.in_row(row)));
             let common = common.as_ref().map(|table| (r, table));
             MultiplierScratch::default().draw_rows(level(), (cols, &counts, &mut found), laws, common, words);
-            for count in [0, 2] {
+            for count in [0, 1, 2, 4, 9] {
                 let own = (0..cells).filter(|&cell| counts[cell] == count && held_out[cell] == 0);
                 let draws: Vec<f64> = own.map(|cell| found[cell] * (r + rates[cell])).collect();
                 assert!(draws.len() > 900, "{}", draws.len());
@@ -797,10 +833,13 @@ mod tests {
                         tail - f64::from(count) * (rate / r).ln_1p()
                     };
                     let sum: f64 = rates.iter().zip(&counts).map(cell).sum();
-                    let found = tails.log_likelihood(r, level);
+                    let [of_three, ..] = at_level!(level, tails.others(&rates, [r, 2.0 * r, 1e-3 * r]));
+                    assert_eq!(of_three, at_level!(level, tails.others(&rates, [r]))[0]);
+                    let of_all: f64 = rates.iter().map(|rate| (rate / r).ln_1p()).sum();
+                    let (found, sum) = (of_short(&tails.short, r) + of_three, sum - r * of_all);
                     assert!((found - sum).abs() <= 1e-9 * (1.0 + sum.abs()), "{cells} {scale} {r}: {found} {sum}");
                     let sum: f64 = rates.iter().map(|rate| (rate / r).ln_1p()).sum();
-                    let found = at_level!(level, of_rates(&rates, at_level!(level, largest(&rates)), r));
+                    let found = at_level!(level, of_rates(&rates, [r]))[0];
                     assert!((found - sum).abs() <= 1e-9 * (1.0 + sum.abs()), "{cells} {scale} {r}: {found} {sum}");
                 }
             }

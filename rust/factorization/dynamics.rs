@@ -22,7 +22,7 @@
 //! probability of tau is that of their bivariate counts (SumLog and Poisson), multiplied out here.
 
 use super::cp::Cp;
-use super::dispersion::slice;
+use super::dispersion::{each, slice};
 use super::factor_matrix::FactorMatrix;
 use super::gamma_chain::{self, mixture, redraw_columns, seat};
 use super::gammas::Prior;
@@ -238,7 +238,7 @@ fn redraw_tau_given(
 
 /// A slice sampler on a logarithm, of width one before it is doubled.
 fn slice_of_log(value: f64, log_density: impl Fn(f64) -> f64, rng: &mut Xoshiro) -> f64 {
-    slice(value.ln().clamp(-300.0, 300.0), 1.0, [-300.0, 300.0], log_density, rng).exp()
+    slice::<1>(value.ln().clamp(-300.0, 300.0), 1.0, [-300.0, 300.0], each(log_density), rng).exp()
 }
 
 /// The entries of a factor of one row.

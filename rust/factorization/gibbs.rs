@@ -11,7 +11,7 @@
 use super::allocation::SweepAddress;
 use super::cp::less;
 use super::dirichlet;
-use super::dispersion::{Dispersion, SHORT, SharedTails, largest};
+use super::dispersion::{Dispersion, SHORT, SharedTails};
 use super::factor_matrix::{FactorMatrix, sums_of_shards};
 use super::gammas::Prior;
 use super::hyperpriors::{self, PRIOR_SUMS, Rates};
@@ -19,17 +19,17 @@ use super::likelihood;
 use super::model::{FACTORS, Model, Sizes};
 use super::pass::part_of_exposures;
 use super::released_counts::{Facts, ReleasedCounts};
-use super::sweep::{Kept, Laws, Sweep, split_counts};
+use super::sweep::{Kept, Laws, Sweep, split_pseudo_counts};
 pub use super::sweep::{Method, Tally};
 use crate::distributions::gamma;
 use crate::distributions::words::RowWords;
 use crate::inference::Chain;
 use crate::monitor::{Monitor, Progress};
-use crate::numeric::dispatch::{at_level, level};
+use crate::numeric::dispatch::level;
 use crate::stream::xoshiro;
 use crate::{Error, Result, memory, parallel};
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -55,8 +55,10 @@ pub struct GibbsChain {
     dispersion: Option<Dispersion>,
     /// The factors whose priors are learnt, and what has a rate of its own.
     learnt: (Vec<usize>, Rates),
-    /// Counts of overdispersed cells and their rates, until pseudo-counts and multipliers replace them: of the sweep that goes on.
+    /// Counts of overdispersed cells and their rates, until multipliers replace these: of the sweep that goes on.
     cells: (Vec<u32>, Vec<f64>),
+    /// The largest multiplier.
+    largest: f64,
     /// Of a shard of overdispersed counts, between the parts of a sweep: the tally, and what the cells say of shared shapes.
     begun: Option<(Tally, SharedTails)>,
     method: Method,
@@ -104,7 +106,7 @@ impl GibbsChain {
         model.check_fixed(&fixed)?;
         let noise = no_noise(&table, method);
         let (dispersion, learnt, cells, last) = (None, (vec![], Rates::Factor), Default::default(), [0.0; 2]);
-        let (iteration, first_row, begun) = (0, 0, None);
+        let (iteration, first_row, begun, largest) = (0, 0, None, 0.0);
         Ok(Self {
             table,
             model,
@@ -114,6 +116,7 @@ impl GibbsChain {
             dispersion,
             learnt,
             cells,
+            largest,
             begun,
             method,
             key,
@@ -202,8 +205,9 @@ impl GibbsChain {
         Ok(short)
     }
 
-    /// What the cells of a shard say besides of those shared shapes that are numbers, unrounded, within a sweep that was begun.
-    pub fn shape_sums(&self, shapes: &[f64], threads: usize, monitor: &mut dyn Monitor) -> Result<Vec<i64>> {
+    /// What the cells of a shard say besides of some values of each shared shape, one after the other, unrounded, within a sweep that was
+    /// begun.
+    pub fn shape_sums(&self, shapes: &[Vec<f64>], threads: usize, monitor: &mut dyn Monitor) -> Result<Vec<i64>> {
         let tails = self.begun.as_ref().map(|(_, tails)| tails);
         parallel::run(threads, 1, monitor, |_| Ok(tails.map_or(vec![], |tails| tails.sums(&self.cells.1, shapes))))
     }
@@ -231,7 +235,7 @@ impl GibbsChain {
         })?;
         let of_prior = if self.learns(0) { self.redraw_rates(0) } else { vec![] };
         let tallies = counts.into_iter().skip(1).collect();
-        Ok(SweptShard { tallies, of_prior, total, largest: self.largest_multiplier() })
+        Ok(SweptShard { tallies, of_prior, total, largest: self.largest })
     }
 
     /// What the entries of a factor are exposed to in a shard of overdispersed counts, given the sums over all rows and the largest
@@ -249,31 +253,36 @@ impl GibbsChain {
     }
 
     /// Redraws the shapes that rows of all shards share, given for each how many counts are larger than 0, 1, ... and what the cells say
-    /// besides of the shapes that were asked for, in their order. Returns what is to be asked for next of each, no number where it is
-    /// drawn; nothing once all are. Their address is that of the sweep that ends next.
+    /// besides of the shapes that were asked for, in their order. Returns what is to be asked for next of each, nothing where it is
+    /// drawn; once all are they are set. Their address is that of the sweep that ends next.
     ///
     /// # Errors
     /// [`Error::Shape`]
-    pub fn redraw_shared_shapes(&mut self, short: &[[u64; SHORT]], known: &[Vec<f64>]) -> Result<Vec<f64>> {
+    pub fn redraw_shared_shapes(&mut self, short: &[[u64; SHORT]], known: &[Vec<f64>]) -> Result<Vec<Vec<f64>>> {
         let address = SweepAddress { key: self.key, iteration: self.iteration + 1, first_row: 0 };
         let Some(dispersion) = &mut self.dispersion else { return Ok(vec![]) };
         let number = dispersion.shapes().len();
         Error::require_shape("short", [number, number], [short.len(), known.len()])?;
         let draw = |group: usize| {
-            let (place, asked) = (Cell::new(0), Cell::new(f64::NAN));
-            let others = |r: f64| {
-                let next = known[group].get(place.replace(place.get() + 1)).copied();
-                next.unwrap_or_else(|| {
-                    asked.set(if asked.get().is_nan() { r } else { asked.get() });
-                    f64::NAN
-                })
+            let (place, asked) = (Cell::new(0), RefCell::new(vec![]));
+            let others = |shapes: &[f64]| {
+                let start = place.replace(place.get() + shapes.len());
+                known[group].get(start..place.get()).map_or_else(
+                    || {
+                        let mut asked = asked.borrow_mut();
+                        if asked.is_empty() {
+                            asked.extend_from_slice(shapes);
+                        }
+                        vec![f64::NAN; shapes.len()]
+                    },
+                    <[f64]>::to_vec,
+                )
             };
-            (dispersion.drawn_shared((group, &short[group]), address, others), asked.get())
+            (dispersion.drawn((group, &short[group]), address, others), asked.take())
         };
-        let (found, asked): (Vec<_>, Vec<_>) = (0..number).map(draw).unzip();
-        if asked.iter().all(|r| r.is_nan()) {
+        let (found, asked): (Vec<_>, Vec<Vec<f64>>) = (0..number).map(draw).unzip();
+        if asked.iter().all(Vec::is_empty) {
             dispersion.set_shapes(&found);
-            return Ok(vec![]);
         }
         Ok(asked)
     }
@@ -518,7 +527,7 @@ impl GibbsChain {
             return Err(Error::shape("tallies", expected, found));
         }
         parallel::run(threads, 1, monitor, |_| {
-            self.finish(tally);
+            self.finish(Cow::Borrowed(tally));
             Ok(())
         })
     }
@@ -551,7 +560,7 @@ impl GibbsChain {
     /// rates and counts of all cells; these are added to the tally.
     fn draw_multipliers(&mut self, tally: &mut Tally, shared_shapes: Option<&[f64]>) {
         let Some(dispersion) = &mut self.dispersion else { return };
-        let (counts, rates) = (&mut self.cells.0, &mut self.cells.1);
+        let (counts, rates) = (&self.cells.0, &mut self.cells.1);
         let first_row = self.first_row * (self.table.rows() / self.factors[0].rows.max(1)) as u64;
         let address = SweepAddress { key: self.key, iteration: self.iteration, first_row };
         match shared_shapes {
@@ -561,14 +570,9 @@ impl GibbsChain {
         // Rows in turn are exposed to sums of their own, over all cells.
         let summed = if self.model.structure().in_turn() { 0 } else { self.model.layout().width };
         let cells = self.whole.rows as usize * self.table.cols();
-        dispersion.draw_multipliers(&self.table, counts, rates, address, [summed, cells]);
-        let pseudo_counts = split_counts(&self.model, &self.factors, counts, address);
-        pseudo_counts.iter().for_each(|own| tally.add(own));
-    }
-
-    /// The largest multiplier of a cell.
-    fn largest_multiplier(&self) -> f64 {
-        at_level!(level(), largest(&self.cells.1))
+        let pairs;
+        (pairs, self.largest) = dispersion.draw_multipliers(&self.table, counts, rates, address, [summed, cells]);
+        split_pseudo_counts(&self.model, &self.factors, &pairs, address, tally);
     }
 
     /// What the entries of a factor are exposed to where cells have multipliers, given the sums of all factors. Where rows may be in
@@ -584,14 +588,14 @@ impl GibbsChain {
     }
 
     /// Draws the factors given the tally of a whole sweep.
-    fn finish(&mut self, tally: &Tally) {
+    fn finish(&mut self, mut tally: Cow<'_, Tally>) {
         self.iteration += 1;
-        let mut parts = Cow::Borrowed(tally);
+        let total = tally.total();
         if self.dispersion.is_some() {
-            self.draw_multipliers(parts.to_mut(), None);
+            self.draw_multipliers(tally.to_mut(), None);
         }
         let (structure, layout) = (self.model.structure(), self.model.layout());
-        let counts = self.counts(&parts);
+        let counts = self.counts(&tally);
         let shares = |row: usize| xoshiro(self.key, SHARES, self.iteration, row as u64);
         let mut sums: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
         let mut total_rate = None;
@@ -607,7 +611,7 @@ impl GibbsChain {
             sums[factor] = self.factors[factor].sums();
         }
         let total_rate = total_rate.unwrap_or_else(|| self.model.total_rate(&self.factors));
-        self.last = [total_rate, tally.total() as f64];
+        self.last = [total_rate, total as f64];
         for factor in (0..self.factors.len()).filter(|&factor| self.learns(factor)).collect::<Vec<_>>() {
             let sums = self.redraw_rates(factor);
             self.redraw_prior(factor, &sums).expect("sums of its own");
@@ -631,7 +635,7 @@ impl GibbsChain {
         let weighted = self.dispersion.is_some().then(|| {
             let here = (parallel::threads(), &Progress::default());
             elsewhere.map_or_else(
-                || self.weighted(factor, sums, self.largest_multiplier(), here).expect("no interruption"),
+                || self.weighted(factor, sums, self.largest, here).expect("no interruption"),
                 |[_, weighted]| weighted.to_vec(),
             )
         });
@@ -740,7 +744,7 @@ impl Chain for GibbsChain {
     fn step(&mut self, progress: &Progress) -> Result<()> {
         let (tally, noise) = self.allocate(0..self.table.rows(), progress)?;
         self.noise = noise;
-        self.finish(&tally);
+        self.finish(Cow::Owned(tally));
         Ok(())
     }
 

@@ -15,7 +15,7 @@
 //! L. Carin (2015), Negative binomial process count and mixture modeling (Dirichlet-multinomials by tables); the other
 //! conditionals are those of the gamma law, written out here.
 
-use super::dispersion::slice;
+use super::dispersion::{each, slice};
 use super::factor_matrix::{FactorMatrix, ROWS};
 use super::gammas::{Gammas, Prior};
 use crate::distributions::{chinese_restaurant, gamma};
@@ -104,7 +104,7 @@ pub fn redraw(prior: &mut Prior, sums: &[i64], rates: Rates, rng: &mut Xoshiro) 
     }
     // In ln a, whose measure adds ln a.
     let density = |log: f64| log - log.exp() + slope * log.exp() - number * log_gamma(log.exp());
-    prior.shape[0] = slice(shape.ln(), WIDTH / (1.0 + number).sqrt(), BOUNDS, density, rng).exp();
+    prior.shape[0] = slice::<1>(shape.ln(), WIDTH / (1.0 + number).sqrt(), BOUNDS, each(density), rng).exp();
 }
 
 /// Sets the rates of the rows of a factor where the bound is largest, given expectations of its entries and of their logarithms;

@@ -20,8 +20,10 @@ use crate::distributions::two_piece_cells::{
     Group, LARGEST_JOINT, MOST_STEEP, SMALL_JOINT, found, set_counts, whole_eight,
 };
 use crate::distributions::words::{RowWords, uniform};
+use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::elementary::{exp, ln_1p};
 use crate::numeric::floats::{FloatWork, Floats, LANES};
+use crate::numeric::places::places_of;
 
 /// The largest alpha / p beyond [`SMALL_JOINT`]: its power o times o / r stays below 1e280.
 const LEAST_STEEP: f64 = 1e3;
@@ -207,6 +209,8 @@ impl<'g, I: Iterator<Item = Group<'g>>> FloatWork for NegativeBinomialDraws<'_, 
 const TOGETHER: usize = 16;
 /// Counts below this are found together.
 const MOST: usize = 40;
+/// What a mean is multiplied by where it is compared without a division.
+const WIDENED: f64 = 1.0 + 1e-14;
 /// A uniform number is at most this, for the sum of all masses may end some units in the last place below one.
 const LARGEST_UNIFORM: f64 = 1.0 - 1e-15;
 
@@ -217,49 +221,35 @@ pub fn uniform_of(word: u64) -> f64 {
 }
 
 /// Columns whose release is not positive and whose count may be, by a bound of its mean and a word each: in front, and how many.
-#[inline(always)]
 pub fn unsettled(
-    (codes, rates): (&[i8], &[f64]),
-    (shapes, ratios): (RowShapes<'_>, Ratios<'_>),
+    level: Level,
+    (codes, rates, shapes, ratios): (&[i8], &[f64], RowShapes<'_>, Ratios<'_>),
     words: &[u64],
+    margins: &mut [f64],
     columns: &mut [u32],
 ) -> usize {
+    let data = (codes, rates);
     match (shapes.one(), ratios.own) {
-        (Some(r), None) => unsettled_of((codes, rates), |_| (r, ratios.greatest), ratios.greatest, words, columns),
+        (Some(r), None) => at_level!(level, set_margins(data, |_| (r, ratios.greatest), words, margins)),
         _ => {
             let at = |column: usize| (shapes.at(column), ratios.at(column));
-            unsettled_of((codes, rates), at, ratios.greatest, words, columns)
+            at_level!(level, set_margins(data, at, words, margins));
         }
     }
+    places_of(level, margins, 0, columns, |margin| margin >= 0.0)
 }
 
+/// How far the mean r alpha mu / (r + mu (1 - alpha)) of a count exceeds the chance that its word leaves to counts that are
+/// positive, times the denominator; less than nothing where the cell is not one of these.
 #[inline(always)]
-fn unsettled_of(
-    (codes, rates): (&[i8], &[f64]),
-    at: impl Fn(usize) -> (f64, f64),
-    greatest: f64,
-    words: &[u64],
-    columns: &mut [u32],
-) -> usize {
-    let mut found = 0;
-    let eights = codes.chunks(LANES).zip(rates.chunks(LANES)).zip(words.chunks(LANES));
-    for (start, ((codes, rates), words)) in (0..).step_by(LANES).zip(eights) {
-        // The mean is r alpha mu / (r + mu (1 - alpha)), at most alpha mu: without a division most eights are settled.
-        let mut open = false;
-        for (&rate, &word) in rates.iter().zip(words) {
-            open |= uniform(word) >= 1.0 - greatest * rate;
-        }
-        if open {
-            for (column, ((&code, &rate), &word)) in (start..).zip(codes.iter().zip(rates).zip(words)) {
-                let (r, alpha) = at(column);
-                let mean = r * alpha * rate / (r + rate * (1.0 - alpha));
-                // Written always and kept where it is meant: no jump to guess wrong.
-                columns[found] = column as u32;
-                found += usize::from((code <= 0) & (code != HELD_OUT) & (uniform(word) >= 1.0 - mean));
-            }
-        }
+fn set_margins((codes, rates): (&[i8], &[f64]), at: impl Fn(usize) -> (f64, f64), words: &[u64], margins: &mut [f64]) {
+    let cells = codes.iter().zip(rates).zip(words).zip(margins).enumerate();
+    for (column, (((&code, &rate), &word), margin)) in cells {
+        let (r, alpha) = at(column);
+        // What is rounded is less than the widening, and the search settles what is listed beyond need.
+        let excess = r * alpha * rate * WIDENED - (1.0 - uniform(word)) * (r + rate * (1.0 - alpha));
+        *margin = if (code <= 0) & (code != HELD_OUT) { excess } else { -1.0 };
     }
-    found
 }
 
 /// Finds the counts of such columns by inversion; those that it does not find go to the list.
@@ -324,7 +314,6 @@ mod tests {
     use crate::dispersion::{Dispersion, DispersionAxis};
     use crate::distributions::fit::{assert_bins_fit, pooled};
     use crate::negative_binomial::{Masses, draw};
-    use crate::numeric::dispatch::{Level, at_level};
     use crate::numeric::floats::float_work;
     use crate::released_counts::{Alpha, ReleasedCounts};
     use crate::stream::xoshiro;
@@ -352,8 +341,9 @@ mod tests {
         } else {
             let mut own = vec![0; CELLS];
             words.fill(&mut own);
-            let (mut columns, codes) = (columns, table.row(0).codes);
-            let found = at_level!(level, unsettled((codes, &rates), (shapes, ratios), &own, &mut columns));
+            let (mut columns, mut margins) = (vec![0; CELLS + LANES], vec![0.0; CELLS]);
+            let data = (table.row(0).codes, &rates[..], shapes, ratios);
+            let found = unsettled(level, data, &own, &mut margins, &mut columns);
             let laws = (&rates[..], shapes, ratios);
             at_level!(level, search_many(&columns[..found], laws, &own, &mut counts, &mut left_over));
             for &column in &left_over {

@@ -222,16 +222,7 @@ impl<'a> PassInput<'a> {
                     Ok(())
                 },
             )?;
-            for mut part in parts.into_iter().filter_map(|(_, part)| part) {
-                if !self.anchors.is_empty() {
-                    for sums in [&mut part.left, &mut part.right] {
-                        for sums in sums.chunks_exact_mut(self.anchors.len()) {
-                            sums.iter_mut()
-                                .zip(&self.anchors)
-                                .for_each(|(sum, anchor)| *sum = (*sum + anchor) - anchor);
-                        }
-                    }
-                }
+            for part in parts.into_iter().filter_map(|(_, part)| part) {
                 if self.wanted.exact {
                     if self.wanted.fixes_left() {
                         add_fixed(&mut sums.fixed[part.first..], part.left.iter().copied());
@@ -241,9 +232,17 @@ impl<'a> PassInput<'a> {
                     }
                     exact_sum::add(&mut sums.exact_bound, part.bound);
                 }
-                sums.left[part.first..].iter_mut().zip(part.left).for_each(|(sum, x)| *sum += x);
                 sums.bound += part.bound;
-                sums.right.iter_mut().zip(part.right).for_each(|(sum, x)| *sum += x);
+                for (sums, part) in [(&mut sums.left[part.first..], part.left), (&mut sums.right, part.right)] {
+                    if self.anchors.is_empty() {
+                        sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
+                        continue;
+                    }
+                    let stride = self.anchors.len();
+                    for (sums, part) in sums.chunks_mut(stride).zip(part.chunks(stride)) {
+                        add_rounded(sums, part, &self.anchors);
+                    }
+                }
             }
         }
         Ok(sums)
@@ -275,7 +274,8 @@ impl<'a> PassInput<'a> {
         let mut sums = self.nothing(self.indices(rows.clone()));
         let (stride, cols) = (self.right.stride, self.table.cols());
         let size = tile_of(cols);
-        let (mut lefts, mut weights) = (vec![0.0; size * stride], vec![0.0; size * cols]);
+        let formed = if matches!(self.weights, CellWeights::Given(_)) { 0 } else { size * cols };
+        let (mut lefts, mut weights) = (vec![0.0; size * stride], vec![0.0; formed]);
         let mut products = vec![0.0; size * stride];
         let (mut excesses, mut of_ones) = (Excesses::default(), vec![0.0; stride]);
         let of_means = if matches!(self.weights, CellWeights::Overdispersed(..)) { size } else { 0 };
@@ -287,7 +287,7 @@ impl<'a> PassInput<'a> {
                 self.model.left(self.geometric, row, left);
             }
             // `weights` holds G_rv and then, in its place, W_rv; both row by row, without padding.
-            let weights = &mut weights[..tile.len() * cols];
+            let weights = &mut weights[..formed.min(tile.len() * cols)];
             match &self.weights {
                 CellWeights::Given(_) => {}
                 CellWeights::Overdispersed(dispersion, means, panels) => {

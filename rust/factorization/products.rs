@@ -10,8 +10,9 @@
 //! Source: K. Goto, R. van de Geijn (2008), Anatomy of high-performance matrix multiplication (panels and register tiles).
 
 use super::factor_matrix::FactorMatrix;
-use crate::numeric::dispatch::{Level, at_level};
+use crate::numeric::dispatch::Level;
 use crate::numeric::floats::{FloatWork, Floats, LANES, float_work};
+use crate::numeric::places::places_of;
 use std::array;
 
 /// The most rows that share what is read.
@@ -175,31 +176,18 @@ impl Sparse {
 impl Excesses {
     /// Finds those of some rows; whether they are so few that sums over them are cheaper than over all cells.
     pub fn find(&mut self, level: Level, weights: &[f64], cols: usize) -> bool {
-        at_level!(level, self.find_at(weights, cols))
-    }
-
-    #[inline(always)]
-    fn find_at(&mut self, weights: &[f64], cols: usize) -> bool {
-        // Room for all, and one that is written and not kept.
+        // Room for all, and eight that are written and not kept.
         let Sparse { places, values, ends } = &mut self.by_row;
-        places.resize(weights.len() + 1, 0);
-        values.resize(weights.len() + 1, 0.0);
+        places.resize(weights.len() + LANES, 0);
+        values.resize(weights.len(), 0.0);
         ends.clear();
         let mut found = 0;
         for (number, row) in (1..).zip(weights.chunks_exact(cols)) {
-            let mut write = |start: u32, weights: &[f64]| {
-                for (column, &weight) in (start..).zip(weights) {
-                    (places[found], values[found]) = (column, weight - 1.0);
-                    found += usize::from(weight != 1.0);
-                }
-            };
-            let (eights, rest) = row.as_chunks::<LANES>();
-            for (start, eight) in (0..).step_by(LANES).zip(eights) {
-                if eight.iter().fold(0, |some, weight| some | (weight.to_bits() ^ 1f64.to_bits())) != 0 {
-                    write(start, eight);
-                }
+            let start = found;
+            found += places_of(level, row, 0, &mut places[start..], |weight| weight != 1.0);
+            for (value, &column) in values[start..found].iter_mut().zip(&places[start..found]) {
+                *value = row[column as usize] - 1.0;
             }
-            write((cols - rest.len()) as u32, rest);
             // At more, products of whole rows take less.
             if found > number * cols / 2 {
                 return false;

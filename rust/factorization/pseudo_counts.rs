@@ -20,9 +20,10 @@ use crate::distributions::words::{RowWords, uniform};
 use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::elementary::{exp, ln, ln_1p};
 use crate::numeric::floats::LANES;
+use crate::numeric::places::places_of;
 
 /// The pseudo-counts of a cell that has any.
-const PAIR: u32 = 2;
+pub const PAIR: u64 = 2;
 
 /// Some cells: their places, rates, shapes r, and shapes of the gamma variables that are drawn for them.
 #[derive(Debug, Default)]
@@ -35,9 +36,9 @@ struct Cells {
 }
 
 impl Cells {
-    /// Makes room for so many more, and one that is written and not kept.
+    /// Makes room for so many more, and eight that are written and not kept.
     fn reserve(&mut self, more: usize) {
-        let size = self.number + more + 1;
+        let size = self.number + more + LANES;
         if self.places.len() < size {
             self.places.resize(size, 0);
             [&mut self.rates, &mut self.own, &mut self.shapes].into_iter().for_each(|each| each.resize(size, 0.0));
@@ -75,16 +76,21 @@ pub fn are_cheaper(level: Level, counts: &[u32], r: f64, summed: usize) -> bool 
     let cells = counts.len().max(1) as f64;
     let (positive, mean) = (positive as f64 / cells, total as f64 / cells);
     let pairs = (1.0 - positive) * -(r * (mean / r).ln_1p() - mean).exp_m1();
-    // Nanoseconds a cell, from benches/bench_factorization.py; few digits are enough to choose well. Chains mix a tenth slower so,
-    // by the number of independent draws of rates at means of .05 to .3: a fifth is to be gained.
-    let sums = 0.45 * summed as f64;
-    positive * (55.0 + 1.3 * sums) + pairs * (310.0 + 1.3 * sums) < 0.8 * (6.0 + sums)
+    // Nanoseconds a cell that are added and saved, fitted to sweeps of 400 x 400 cells at means of .02 to .5, 10 and 50 components;
+    // few digits are enough to choose well. Chains mix a tenth slower so, by the number of independent draws of rates at means of
+    // .05 to .3: a nanosecond of ten is to be gained.
+    positive * 20.0 + pairs * 30.0 + 1.0 < 2.1 + 0.018 * summed as f64
 }
 
 /// How many counts are positive, and the sum of all.
 #[inline(always)]
 fn positive_and_total(counts: &[u32]) -> (u64, u64) {
-    counts.iter().fold((0, 0), |(positive, total), &count| (positive + u64::from(count > 0), total + u64::from(count)))
+    let (mut positive, mut total) = (0, 0);
+    for &count in counts {
+        positive += u64::from(count > 0);
+        total += u64::from(count);
+    }
+    (positive, total)
 }
 
 impl PseudoCounts {
@@ -98,18 +104,24 @@ impl PseudoCounts {
         shapes: RowShapes<'_>,
         words: &mut RowWords,
     ) {
-        let before = [self.counted.number, self.empty.number];
-        self.counted.reserve(rates.len());
-        self.empty.reserve(rates.len());
-        self.numbers.resize(self.empty.places.len(), 0.0);
+        let Self { counted, empty, numbers, draws: open, .. } = self;
+        let before = [counted.number, empty.number];
+        counted.reserve(rates.len());
+        empty.reserve(rates.len());
+        numbers.resize(empty.places.len(), 0.0);
+        open.resize(open.len().max(rates.len()), 0.0);
+        let open = &mut open[..rates.len()];
+        words.uniforms(open);
         match shapes.one() {
-            Some(r) => {
-                let half = 0.5 / r;
-                at_level!(level, self.find_of(first, (counts, rates), |_| half, words));
-            }
-            None => at_level!(level, self.find_of(first, (counts, rates), |column| 0.5 / shapes.at(column), words)),
+            Some(r) => at_level!(level, leave_open((counts, rates), |_| 0.5 / r, open)),
+            None => at_level!(level, leave_open((counts, rates), |column| 0.5 / shapes.at(column), open)),
         }
-        for (cells, before) in [&mut self.counted, &mut self.empty].into_iter().zip(before) {
+        counted.number += places_of(level, counts, first, &mut counted.places[before[0]..], |n| n > 0);
+        empty.number += places_of(level, open, first, &mut empty.places[before[1]..], |u| u < CLOSED);
+        for i in before[1]..empty.number {
+            numbers[i] = open[(empty.places[i] - first) as usize];
+        }
+        for (cells, before) in [counted, empty].into_iter().zip(before) {
             for i in before..cells.number {
                 let column = (cells.places[i] - first) as usize;
                 (cells.rates[i], cells.own[i]) = (rates[column], shapes.at(column));
@@ -118,75 +130,9 @@ impl PseudoCounts {
         }
     }
 
-    #[inline(always)]
-    fn find_of(
-        &mut self,
-        place: u32,
-        (counts, rates): (&[u32], &[f64]),
-        half: impl Fn(usize) -> f64,
-        words: &mut RowWords,
-    ) {
-        let (of_counts, of_rates) = (counts.as_chunks::<LANES>(), rates.as_chunks::<LANES>());
-        for (start, (counts, rates)) in (0..).step_by(LANES).zip(of_counts.0.iter().zip(of_rates.0)) {
-            let (mut some, mut bound) = (0, [0.0; LANES]);
-            for i in 0..LANES {
-                some |= counts[i];
-                bound[i] = rates[i] * rates[i] * half(start + i);
-            }
-            let sum = ((bound[0] + bound[4]) + (bound[1] + bound[5])) + ((bound[2] + bound[6]) + (bound[3] + bound[7]));
-            // The chance that any is open is at most the sum, which may have been rounded.
-            let number = words.uniform();
-            let open = number < sum * (1.0 + 1e-15);
-            if (some > 0) | open {
-                self.write(place + start as u32, counts, [some > 0, open], (&bound, number), words);
-            }
-        }
-        let (start, mut bound) = (of_counts.0.len() * LANES, [0.0; LANES]);
-        for (i, (bound, rate)) in (start..).zip(bound.iter_mut().zip(of_rates.1)) {
-            *bound = rate * rate * half(i);
-        }
-        let number = words.uniform();
-        self.write(place + start as u32, of_counts.1, [true; 2], (&bound, number), words);
-    }
-
-    /// Writes down those of some cells that have a count, and empty ones that are open, given bounds of their chances: independently,
-    /// by a number for the first that is, whether empty or not, and a word for each that follows it.
-    fn write(
-        &mut self,
-        place: u32,
-        counts: &[u32],
-        [some, open]: [bool; 2],
-        (bounds, mut number): (&[f64], f64),
-        words: &mut RowWords,
-    ) {
-        let Self { counted, empty, numbers, .. } = self;
-        if some {
-            for (column, &count) in (place..).zip(counts) {
-                // Written always and kept where it is meant: no jump to guess wrong.
-                counted.places[counted.number] = column;
-                counted.number += usize::from(count > 0);
-            }
-        }
-        if open {
-            let mut first = true;
-            for (column, (&bound, &count)) in (place..).zip(bounds.iter().zip(counts)) {
-                // Below the bound is where the cell is open; a number that is not is, beyond it, that of the next.
-                if !first {
-                    number = words.uniform();
-                }
-                if number < bound {
-                    (empty.places[empty.number], numbers[empty.number]) = (column, number);
-                    empty.number += usize::from(count == 0);
-                    first = false;
-                } else if first {
-                    number = (number - bound) / (1.0 - bound);
-                }
-            }
-        }
-    }
-
-    /// Draws the multipliers of all cells that were found, and writes them and the pseudo-counts: all others are one, and none.
-    pub fn draw(&mut self, level: Level, (counts, rates): (&mut [u32], &mut [f64]), words: &mut RowWords) {
+    /// Draws the multipliers of all cells that were found, in place of their rates, and tells the places of those that have
+    /// pseudo-counts: the multipliers of all others are one.
+    pub fn draw(&mut self, level: Level, rates: &mut [f64], words: &mut RowWords, mut tell: impl FnMut(u32)) {
         let Self { counted, empty, numbers, draws, words: pairs } = self;
         at_level!(level, settle(empty, numbers));
         draws.resize(counted.number.max(empty.number).max(draws.len()), 0.0);
@@ -203,12 +149,24 @@ impl PseudoCounts {
             at_level!(level, judge(empty, &pairs[..2 * number], draws, numbers));
             for (i, (&multiplier, waits)) in draws.iter().zip(&*numbers).enumerate() {
                 if *waits == 0.0 {
-                    let place = empty.places[i] as usize;
-                    (rates[place], counts[place]) = (multiplier, PAIR);
+                    rates[empty.places[i] as usize] = multiplier;
+                    tell(empty.places[i]);
                 }
             }
             empty.retain(numbers);
         }
+    }
+}
+
+/// What the number of a cell is replaced by that has no pseudo-counts: more than any is.
+const CLOSED: f64 = 2.0;
+
+/// Leaves the uniform numbers of empty cells that are below the bound mu^2 / (2 r) of the chance of pseudo-counts, given 1 / (2 r).
+#[inline(always)]
+fn leave_open((counts, rates): (&[u32], &[f64]), half: impl Fn(usize) -> f64, numbers: &mut [f64]) {
+    for (column, ((&count, &rate), number)) in counts.iter().zip(rates).zip(numbers).enumerate() {
+        let open = (count == 0) & (*number < rate * rate * half(column));
+        *number = if open { *number } else { CLOSED };
     }
 }
 
@@ -257,12 +215,12 @@ mod tests {
     const CELLS: usize = 60_000;
 
     /// Multipliers and pseudo-counts of empty cells of one rate and shape, with one shape for all or one for each.
-    fn drawn(rate: f64, r: f64, each: bool, row: u64) -> (Vec<f64>, Vec<u32>) {
+    fn drawn(rate: f64, r: f64, each: bool, row: u64) -> (Vec<f64>, Vec<u64>) {
         let shapes = vec![r; if each { CELLS } else { 1 }];
         let mut words = RowWords::new(level(), [3, 7], 1, 0, row);
         let (mut counts, mut multipliers, mut cells) = (vec![0; CELLS], vec![1.0; CELLS], PseudoCounts::default());
-        cells.find(level(), 0, (&counts, &vec![rate; CELLS]), RowShapes::new(&shapes), &mut words);
-        cells.draw(level(), (&mut counts, &mut multipliers), &mut words);
+        cells.find(level(), 0, (&vec![0; CELLS], &vec![rate; CELLS]), RowShapes::new(&shapes), &mut words);
+        cells.draw(level(), &mut multipliers, &mut words, |place| counts[place as usize] = PAIR);
         (multipliers, counts)
     }
 

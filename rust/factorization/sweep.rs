@@ -16,6 +16,7 @@ use super::events::Events;
 use super::factor_matrix::{FactorMatrix, dot};
 use super::model::Model;
 use super::products::{Panels, TILE, tile_of};
+use super::pseudo_counts::PAIR;
 use super::published::Auxiliary;
 use super::released_counts::{Alpha, Facts, ReleasedCounts};
 use super::row::{HELD_OUT, Row};
@@ -68,7 +69,7 @@ enum RowMethod {
 }
 
 /// What fell to each component: `rows x stride` whole numbers per tally of the model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// One array per [`Model::tally_shapes`], padded as matrices are.
     pub parts: Vec<Vec<u64>>,
@@ -477,30 +478,35 @@ fn add_parts(model: &Model, row: usize, parts: &[u64], others: &mut [Vec<u64>]) 
     }
 }
 
-/// Adds up by component counts that are known, cell by cell; nothing if there are none.
-pub fn split_counts(
+/// Adds to a tally the pseudo-counts of some cells, in rising order, by component.
+pub fn split_pseudo_counts(
     model: &Model,
     factors: &[FactorMatrix],
-    counts: &[u32],
+    cells: &[usize],
     SweepAddress { key, iteration, first_row }: SweepAddress,
-) -> Option<Tally> {
+    sum: &mut Tally,
+) {
     let (right, level) = (model.right(factors), level());
     let (stride, cols) = (right.stride, right.rows.max(1));
-    let new = || (Tally::new(model), vec![0.0; stride], vec![0; stride], Splitter::new(stride));
-    let one = |(tally, left, parts, splitter): &mut (Tally, Vec<f64>, Vec<u64>, _), row: usize| {
+    // The first worker adds to what is there.
+    let there = Mutex::new(Some(std::mem::take(sum)));
+    let take = || there.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+    let tally = || take().unwrap_or_else(|| Tally::new(model));
+    let new = || (tally(), vec![0.0; stride], vec![0; stride], Splitter::new(stride));
+    let one = |(tally, left, parts, splitter): &mut (Tally, Vec<f64>, Vec<u64>, _), cells: &[usize]| {
+        let row = cells[0] / cols;
         let Some((last, others)) = tally.parts.split_last_mut() else { return Ok(()) };
         model.left(factors, row, left);
         parts.fill(0);
         let mut words = xoshiro(key, PSEUDO, iteration, first_row + row as u64);
         let mut share = Allocation { left, right, splitter, cells: last, parts };
-        let counts = counts[row * cols..(row + 1) * cols].iter().enumerate().filter(|(_, count)| **count > 0);
-        at_level!(level, counts.for_each(|(column, &count)| share.count(column, count.into(), &mut words)));
+        at_level!(level, cells.iter().for_each(|cell| share.count(cell % cols, PAIR, &mut words)));
         add_parts(model, row, parts, others);
         Ok(())
     };
-    let rows = counts.chunks_exact(cols).enumerate().filter(|(_, counts)| counts.iter().any(|&count| count > 0));
-    let workers = with_workers(rows.map(|(row, _)| row).collect(), new, one).expect("rows that cannot fail");
-    Tally::sum(workers.into_iter().map(|(tally, ..)| tally))
+    let rows = cells.chunk_by(|a, b| a / cols == b / cols).collect();
+    let workers = with_workers(rows, new, one).expect("rows that cannot fail");
+    *sum = Tally::sum(workers.into_iter().map(|(tally, ..)| tally).chain(take())).unwrap_or_default();
 }
 
 /// Does jobs by workers, of which there are as many as threads that work at a time; these.

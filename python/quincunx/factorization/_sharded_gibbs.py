@@ -114,8 +114,8 @@ class GibbsShard(RowShard):
             found[chain] = shards.narrow(self._chains[chain].begin_sweep(factors, self._threads))
         return found
 
-    def shape_sums(self, shapes: dict[int, Floats]) -> dict[int, Array]:
-        """Return what the cells of some chains say besides of those shapes that are numbers."""
+    def shape_sums(self, shapes: dict[int, list[list[float]]]) -> dict[int, Array]:
+        """Return what the cells of some chains say besides of some values of each shape."""
         return {chain: self._chains[chain].shape_sums(own, self._threads) for chain, own in shapes.items()}
 
     def end_sweep(self, shapes: dict[int, Floats | None]) -> dict[int, Swept]:
@@ -314,12 +314,12 @@ class ShardedGibbs(Together, Sampler):
         going = set(given) if learnt else set()
         while going:
             asked = {i: self.each[i].chain.redraw_shared_shapes(short[i], known[i]) for i in going}
-            going = {i for i in going if len(asked[i])}
+            going = {i for i in going if any(asked[i])}
             sums = self.where.call("shape_sums", {i: asked[i] for i in going}) if going else []
             for i in going:
-                places = np.flatnonzero(~np.isnan(asked[i]))
-                for place, one in zip(places, shards.exact(shard[i] for shard in sums), strict=True):
-                    known[i][place].append(float(one))
+                found = iter(shards.exact(shard[i] for shard in sums))
+                for own, values in zip(known[i], asked[i], strict=True):
+                    own.extend(float(one) for _, one in zip(values, found, strict=False))
         return self.where.call("end_sweep", {i: self.each[i].chain.dispersion() if learnt else None for i in given})
 
     def _keep(self, drawn: dict[int, list[Floats]]) -> None:

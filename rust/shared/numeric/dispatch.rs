@@ -27,7 +27,9 @@ impl Level {
     pub fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
-            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+            let avx2 = is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("popcnt");
             let avx512 = is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512bw")
@@ -231,8 +233,8 @@ pub(super) mod compiled {
     }
 
     compiled_for! {
-        avx2: "avx2,fma";
-        avx512: "avx512f,avx512dq,avx512bw,avx512vl";
+        avx2: "avx2,fma,popcnt";
+        avx512: "avx512f,avx512dq,avx512bw,avx512vl,popcnt";
         avx512_ifma: "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma";
         bits: "avx2,popcnt,bmi1";
         bit_vectors: "avx512f,avx512vl,avx512vpopcntdq,popcnt,bmi1";

@@ -52,6 +52,36 @@ pub trait Floats: Copy {
     fn store_words(self, x: Self::Words, to: &mut [u64; LANES]);
     /// A step of eight generators xoshiro256++ side by side: their next words.
     fn xoshiro(self, state: &mut [Self::Words; 4]) -> Self::Words;
+    /// Lists the places of the words that are not zero, the first of which has a place, in front of eight that are written; how many
+    /// these are.
+    fn places(self, x: Self::Words, first: u32, list: &mut [u32; LANES]) -> usize;
+}
+
+/// The places of the ones of each byte, in front.
+static ONES: [[u8; LANES]; 256] = {
+    let mut ones = [[0; LANES]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut place, mut found) = (0, 0);
+        while place < LANES {
+            if byte >> place & 1 == 1 {
+                ones[byte][found] = place as u8;
+                found += 1;
+            }
+            place += 1;
+        }
+        byte += 1;
+    }
+    ones
+};
+
+/// Lists the places of the ones of a byte, as [`Floats::places`] does.
+#[inline(always)]
+fn places_of_ones(byte: u8, first: u32, list: &mut [u32; LANES]) -> usize {
+    for (place, one) in list.iter_mut().zip(ONES[usize::from(byte)]) {
+        *place = first + u32::from(one);
+    }
+    byte.count_ones() as usize
 }
 
 /// Partial sums by adding what is one, two and four places before.
@@ -188,12 +218,23 @@ impl Floats for Arrays {
         }
         words
     }
+
+    #[inline(always)]
+    fn places(self, x: [u64; LANES], first: u32, list: &mut [u32; LANES]) -> usize {
+        // Bytes of one bit each, which a product moves to the bits of the highest one.
+        let mut bytes = [0; LANES];
+        for (byte, word) in bytes.iter_mut().zip(x) {
+            *byte = u8::from(word != 0);
+        }
+        let bits = u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080);
+        places_of_ones((bits >> 56) as u8, first, list)
+    }
 }
 
 /// Registers of x86-64. A value of [`FloatZmm`] or [`FloatYmm`] exists only where the instructions do: [`float_work`] makes them.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Floats, LANES, prefix_sums};
+    use super::{Floats, LANES, places_of_ones, prefix_sums};
     use std::arch::x86_64::*;
 
     /// One register of eight.
@@ -321,6 +362,17 @@ mod x86 {
                 (*a, *b) = (_mm512_xor_si512(*a, fourth), _mm512_xor_si512(*b, third));
                 *d = _mm512_rol_epi64::<45>(fourth);
                 words
+            }
+        }
+
+        #[inline(always)]
+        fn places(self, x: __m512i, first: u32, list: &mut [u32; LANES]) -> usize {
+            // SAFETY: as above; there is room for eight places.
+            unsafe {
+                let kept = _mm512_test_epi64_mask(x, x);
+                let all = _mm256_add_epi32(_mm256_set1_epi32(first as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+                _mm256_storeu_si256(list.as_mut_ptr().cast(), _mm256_maskz_compress_epi32(kept, all));
+                kept.count_ones() as usize
             }
         }
     }
@@ -461,6 +513,16 @@ mod x86 {
                 }
             }
             words
+        }
+
+        #[inline(always)]
+        fn places(self, x: [__m256i; 2], first: u32, list: &mut [u32; LANES]) -> usize {
+            // SAFETY: as above.
+            let zeros = x.map(|x| unsafe {
+                let zeros = _mm256_cmpeq_epi64(x, _mm256_setzero_si256());
+                _mm256_movemask_pd(_mm256_castsi256_pd(zeros)) as u8
+            });
+            places_of_ones(!(zeros[0] | zeros[1] << 4), first, list)
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod exact_sum;
 pub mod floats;
 pub mod interval;
 pub mod neighbors;
+pub mod places;
 pub mod residue;
 pub mod ring;
 pub mod special;
