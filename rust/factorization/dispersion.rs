@@ -327,6 +327,7 @@ struct MultiplierScratch {
     shapes: Vec<f64>,
     draws: Vec<f64>,
     others: Vec<f64>,
+    of_table: gamma::TableScratch,
 }
 
 impl MultiplierScratch {
@@ -340,11 +341,11 @@ impl MultiplierScratch {
         common: Option<(f64, &gamma::ShapeTable)>,
         mut words: RowWords,
     ) {
-        let Self { places, small, shapes, draws, others } = self;
+        let Self { places, small, shapes, draws, others, of_table } = self;
         [&mut *shapes, &mut *draws, &mut *others].into_iter().for_each(|of_cells| of_cells.resize(counts.len(), 0.0));
         places.resize(counts.len() + LANES, 0);
         if let Some((r, table)) = common {
-            table.draw_many(level, &mut words, draws);
+            table.draw_many(level, &mut words, draws, of_table);
             // A variable of shape r + y is one of shape r and one of shape y, which for the smallest counts is a logarithm.
             let number = places_of(level, counts, 0, places, |count| (1..=gamma::WHOLE).contains(&count));
             small.clear();

@@ -184,15 +184,15 @@ impl ShapeTable {
     }
 
     /// Draws of the shape.
-    pub fn draw_many(&self, level: Level, words: &mut RowWords, draws: &mut [f64]) {
-        let (mut own, mut others) = ([0; TABLE_BATCH], [0; TABLE_BATCH]);
-        let mut batch =
-            SecondLook { numbers: [0.0; TABLE_BATCH], edges: [0.0; TABLE_BATCH], roots: [0.0; TABLE_BATCH] };
+    pub fn draw_many(&self, level: Level, words: &mut RowWords, draws: &mut [f64], scratch: &mut TableScratch) {
         for draws in draws.chunks_mut(TABLE_BATCH) {
+            scratch.reserve(draws.len());
+            let TableScratch { words: own, others, numbers, looked_at } = scratch;
             words.fill(&mut own[..draws.len()]);
-            let open = at_level!(level, self.propose(&own, draws, &mut others));
-            words.uniforms(&mut batch.numbers[..open]);
-            let open = at_level!(level, self.look_again(&own, draws, &mut others[..open], &mut batch));
+            let open = at_level!(level, self.propose(own, draws, others));
+            words.uniforms(&mut numbers[..open]);
+            let second = (&mut numbers[..open], &mut looked_at[..open]);
+            let open = at_level!(level, self.look_again(own, draws, &mut others[..open], second));
             for &place in &others[..open] {
                 // The word of a tail is looked at first here.
                 let place = place as usize;
@@ -210,16 +210,21 @@ impl ShapeTable {
 
     /// Keeps roots of strips, all but tails, that are below the density; which are not, and how many.
     #[inline(always)]
-    fn look_again(&self, words: &[u64], draws: &[f64], others: &mut [u32], batch: &mut SecondLook) -> usize {
-        let SecondLook { numbers, edges, roots } = batch;
+    fn look_again(
+        &self,
+        words: &[u64],
+        draws: &[f64],
+        others: &mut [u32],
+        (numbers, looked_at): (&mut [f64], &mut [[f64; 2]]),
+    ) -> usize {
         for (i, &place) in others.iter().enumerate() {
             let (strip, height, _) = parts(words[place as usize]);
             // What is compared with more than any density is not kept.
             let height = if strip < TAILS { 512.0 } else { f64::from(height) };
-            (numbers[i], edges[i]) = ((height + numbers[i]) / 256.0, self.strips[strip][0]);
-            roots[i] = draws[place as usize];
+            numbers[i] = (height + numbers[i]) / 256.0;
+            looked_at[i] = [self.strips[strip][0], draws[place as usize]];
         }
-        for ((number, &edge), &root) in numbers.iter_mut().zip(&*edges).zip(&*roots).take(others.len()) {
+        for (number, &[edge, root]) in numbers.iter_mut().zip(&*looked_at) {
             // Of a strip where nothing is this is no number, and it is not kept.
             *number = if *number < exp(self.log_ratio(root, edge)) { 1.0 } else { 0.0 };
         }
@@ -233,7 +238,7 @@ impl ShapeTable {
 
     /// Roots of draws that are kept at once; which are not, and how many.
     #[inline(always)]
-    fn propose(&self, words: &[u64], draws: &mut [f64], others: &mut [u32; TABLE_BATCH]) -> usize {
+    fn propose(&self, words: &[u64], draws: &mut [f64], others: &mut [u32]) -> usize {
         let mut open = 0;
         for ((i, draw), &word) in (0..).zip(draws).zip(words) {
             let (strip, height, place) = parts(word);
@@ -247,14 +252,28 @@ impl ShapeTable {
     }
 }
 
-/// Draws of a table worked on together: of twenty of them more than their first bits are looked at, side by side. Not tuned.
-const TABLE_BATCH: usize = 1024;
+/// Draws of a table worked on together: of forty of them more than their first bits are looked at, side by side. Not tuned.
+const TABLE_BATCH: usize = 2048;
 
-/// Numbers, edges and roots of these.
-struct SecondLook {
-    numbers: [f64; TABLE_BATCH],
-    edges: [f64; TABLE_BATCH],
-    roots: [f64; TABLE_BATCH],
+/// What draws of a table are made with.
+#[derive(Debug, Default)]
+pub struct TableScratch {
+    words: Vec<u64>,
+    /// Places of draws that are not kept at once; what is compared with the density there; edge and root.
+    others: Vec<u32>,
+    numbers: Vec<f64>,
+    looked_at: Vec<[f64; 2]>,
+}
+
+impl TableScratch {
+    fn reserve(&mut self, number: usize) {
+        if self.words.len() < number {
+            self.words.resize(number, 0);
+            self.others.resize(number, 0);
+            self.numbers.resize(number, 0.0);
+            self.looked_at.resize(number, [0.0; 2]);
+        }
+    }
 }
 
 /// The strip, the first bits of the height and the place of a word, which have no bit in common.
@@ -484,7 +503,7 @@ mod tests {
             let table = ShapeTable::new(shape).unwrap();
             let draws = |level| {
                 let (mut words, mut draws) = (RowWords::new(level, [3, 5], 5, 0, row as u64), vec![-1.0; 100_003]);
-                table.draw_many(level, &mut words, &mut draws);
+                table.draw_many(level, &mut words, &mut draws, &mut TableScratch::default());
                 draws
             };
             let found = draws(Level::Avx512);

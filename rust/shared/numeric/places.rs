@@ -29,21 +29,27 @@ impl<T: Copy, H: Fn(T) -> bool + Copy> FloatWork for Places<'_, T, H> {
     #[inline(always)]
     fn run<F: Floats>(self, f: F) -> usize {
         let Self { values, first, list, holds } = self;
+        let (eights, rest) = values.as_chunks::<LANES>();
         let (mut found, mut place) = (0, first);
-        for values in values.chunks(LANES) {
+        for eight in eights {
             let mut kept = [0; LANES];
-            if let Some(eight) = values.first_chunk::<LANES>() {
-                // Of a length that is known, so that these are vectors.
-                kept.iter_mut().zip(eight).for_each(|(kept, &value)| *kept = u64::from(holds(value)));
-            } else {
-                kept.iter_mut().zip(values).for_each(|(kept, &value)| *kept = u64::from(holds(value)));
-            }
-            let list = list[found..].first_chunk_mut().expect("room for eight more");
-            found += f.places(f.load_words(&kept), place, list);
+            kept.iter_mut().zip(eight).for_each(|(kept, &value)| *kept = u64::from(holds(value)));
+            found += f.places(f.load_words(&kept), place, room(list, found));
             place += LANES as u32;
+        }
+        if !rest.is_empty() {
+            let mut kept = [0; LANES];
+            kept.iter_mut().zip(rest).for_each(|(kept, &value)| *kept = u64::from(holds(value)));
+            found += f.places(f.load_words(&kept), place, room(list, found));
         }
         found
     }
+}
+
+/// Eight elements of a list, from one on.
+#[inline(always)]
+fn room(list: &mut [u32], found: usize) -> &mut [u32; LANES] {
+    list[found..].first_chunk_mut().expect("room for eight more")
 }
 
 #[cfg(test)]
