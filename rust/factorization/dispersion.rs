@@ -488,7 +488,7 @@ struct Tails {
 impl Tails {
     fn new(all_rates: &[f64], counts: &[u32]) -> Self {
         let level = level();
-        let number = at_level!(level, counts.iter().map(|&count| usize::from(count > 0)).sum());
+        let number = at_level!(level, number_above(counts, 0)) as usize;
         let (mut own_rates, mut own_counts) = (Vec::with_capacity(number), Vec::with_capacity(number));
         let mut places = [0; LISTED + LANES];
         for (rates, counts) in all_rates.chunks(LISTED).zip(counts.chunks(LISTED)) {
@@ -505,7 +505,7 @@ impl Tails {
         }
         (FEW..SHORT - 1).rev().for_each(|j| short[j] += short[j + 1]);
         for (j, short) in (0..).zip(&mut short[..FEW]) {
-            *short = at_level!(level, own_counts.iter().map(|&count| u64::from(count > j)).sum());
+            *short = at_level!(level, number_above(&own_counts, j));
         }
         // Rates in the order of their counts, where there are so many that logarithms of products are saved by it.
         let few = if number >= MANY { FEW } else { 0 };
@@ -564,6 +564,20 @@ impl Tails {
         }
         values
     }
+}
+
+/// How many counts are larger.
+#[inline(always)]
+fn number_above(counts: &[u32], j: u32) -> u64 {
+    let mut number = 0;
+    for counts in counts.chunks(LISTED) {
+        let mut some = 0;
+        for &count in counts {
+            some += u32::from(count > j);
+        }
+        number += u64::from(some);
+    }
+    number
 }
 
 /// `sum_i sum_(j < y_i) ln(1 + j / r)` for j below [`SHORT`], given how many counts are larger than each.

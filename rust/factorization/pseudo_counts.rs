@@ -104,22 +104,23 @@ impl PseudoCounts {
         shapes: RowShapes<'_>,
         words: &mut RowWords,
     ) {
-        let Self { counted, empty, numbers, draws: open, .. } = self;
+        let Self { counted, empty, numbers, draws: open, words: own } = self;
         let before = [counted.number, empty.number];
         counted.reserve(rates.len());
         empty.reserve(rates.len());
         numbers.resize(empty.places.len(), 0.0);
         open.resize(open.len().max(rates.len()), 0.0);
-        let open = &mut open[..rates.len()];
-        words.uniforms(open);
+        own.resize(own.len().max(rates.len()), 0);
+        let (open, own) = (&mut open[..rates.len()], &mut own[..rates.len().div_ceil(2)]);
+        words.fill(own);
         match shapes.one() {
-            Some(r) => at_level!(level, leave_open((counts, rates), |_| 0.5 / r, open)),
-            None => at_level!(level, leave_open((counts, rates), |column| 0.5 / shapes.at(column), open)),
+            Some(r) => at_level!(level, leave_open((counts, rates), |_| 0.5 / r, own, open)),
+            None => at_level!(level, leave_open((counts, rates), |column| 0.5 / shapes.at(column), own, open)),
         }
         counted.number += places_of(level, counts, first, &mut counted.places[before[0]..], |n| n > 0);
         empty.number += places_of(level, open, first, &mut empty.places[before[1]..], |u| u < CLOSED);
         for i in before[1]..empty.number {
-            numbers[i] = open[(empty.places[i] - first) as usize];
+            numbers[i] = HALF_WORD * (open[(empty.places[i] - first) as usize] + words.uniform());
         }
         for (cells, before) in [counted, empty].into_iter().zip(before) {
             for i in before..cells.number {
@@ -158,15 +159,22 @@ impl PseudoCounts {
     }
 }
 
-/// What the number of a cell is replaced by that has no pseudo-counts: more than any is.
-const CLOSED: f64 = 2.0;
+/// The least positive of the numbers that half of a word has the first bits of.
+const HALF_WORD: f64 = 1.0 / (1u64 << 32) as f64;
+/// What these bits are replaced by where a cell has no pseudo-counts: more than they ever are.
+const CLOSED: f64 = (1u64 << 33) as f64;
 
-/// Leaves the uniform numbers of empty cells that are below the bound mu^2 / (2 r) of the chance of pseudo-counts, given 1 / (2 r).
+/// The first bits of the uniform numbers of empty cells that may be below the bound mu^2 / (2 r) of the chance of pseudo-counts, given
+/// 1 / (2 r): halves of words, each of which serves two cells.
 #[inline(always)]
-fn leave_open((counts, rates): (&[u32], &[f64]), half: impl Fn(usize) -> f64, numbers: &mut [f64]) {
-    for (column, ((&count, &rate), number)) in counts.iter().zip(rates).zip(numbers).enumerate() {
-        let open = (count == 0) & (*number < rate * rate * half(column));
-        *number = if open { *number } else { CLOSED };
+fn leave_open((counts, rates): (&[u32], &[f64]), half: impl Fn(usize) -> f64, words: &[u64], open: &mut [f64]) {
+    let (low, high) = open.split_at_mut(words.len());
+    for (start, open, shift) in [(0, low, 0), (words.len(), high, 32)] {
+        let cells = counts[start..].iter().zip(&rates[start..]).zip(words).zip(open);
+        for (column, (((&count, &rate), &word), open)) in (start..).zip(cells) {
+            let bits = f64::from((word >> shift) as u32);
+            *open = if (count == 0) & (HALF_WORD * bits < rate * rate * half(column)) { bits } else { CLOSED };
+        }
     }
 }
 
