@@ -248,8 +248,9 @@ impl Dispersion {
         [summed, whole]: [usize; 2],
     ) -> (Vec<usize>, f64) {
         let (cols, level) = (table.cols(), level());
-        // One shape serves all cells whose count is zero: made when a block first asks for it.
-        let many = whole >= WORTH;
+        // One shape serves all cells whose count is zero: made when a block first asks for it. A row's own does not, for what is here
+        // may be the one row of a part.
+        let many = whole >= WORTH && !self.is_of_rows();
         let table_of_shape = OnceLock::new();
         let common = || match self.shapes[..] {
             [r] if many => table_of_shape.get_or_init(|| gamma::ShapeTable::new(r)).as_ref().map(|table| (r, table)),
@@ -832,6 +833,22 @@ mod tests {
             }
             assert!((0..cells).all(|cell| held_out[cell] == 0 || found[cell] == 0.0));
         }
+    }
+
+    #[test]
+    fn multipliers_of_a_row_are_the_same_in_a_part_of_the_table() {
+        const COLS: usize = 500;
+        let counts: Vec<u32> = (0..17 * COLS).map(|cell| [0, 1, 3][cell % 3]).collect();
+        let drawn = |first_row: u64, counts: &[u32]| {
+            let rows = counts.len() / COLS;
+            let table = ReleasedCounts::new(&vec![0; counts.len()], rows, COLS, Alpha::One(0.4), None).unwrap();
+            let dispersion = Dispersion::new(DispersionAxis::Rows, vec![0.6; rows], None, &table).unwrap();
+            let address = SweepAddress { key: [3, 5], iteration: 1, first_row };
+            let mut found = vec![0.7; counts.len()];
+            dispersion.draw_multipliers(&table, counts, &mut found, address, [3, 17 * COLS]);
+            found
+        };
+        assert_eq!(drawn(16, &counts[16 * COLS..]), drawn(0, &counts)[16 * COLS..]);
     }
 
     #[test]
