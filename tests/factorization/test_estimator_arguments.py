@@ -167,6 +167,14 @@ def test_new_data_are_checked_like_those_of_the_fit():
         model.heldout_error(COUNTS)
     with pytest.raises(ValueError, match=r"`counts` must have shape \(6, 5\), got \(5, 6\)"):
         model.heldout_error(COUNTS.T, np.ones(COUNTS.shape, dtype=bool))
+    for count in (-1.0, 0.5, 2.0**54, 1e30):
+        with pytest.raises(
+            ValueError,
+            match=re.escape(
+                f"`counts` must be whole numbers from 0 to 2^53 in the cells of the mask, got {count} at index (2, 3)"
+            ),
+        ):
+            model.heldout_log_probability(changed(COUNTS, (2, 3), count), COUNTS >= 0)
     with pytest.raises(ValueError, match="`n_draws` must be at least 1, got 0"):
         model.to_datatree(n_draws=0)
     uneven = PoissonFactorization(**SHORT).fit(COUNTS, alpha=np.full(COUNTS.shape, 0.5))

@@ -195,17 +195,16 @@ class Results(PosteriorEstimator):
         Raises
         ------
         ValueError
-            If a shape is wrong, a count is not a whole number of at least 0, or there is no such cell.
+            If a shape is wrong, a count is not a whole number from 0 to 2^53, or there is no such cell.
 
         Notes
         -----
         A pass over all cells for each draw.
         """
         truth, chosen = self._held_out_truth(counts, mask)
-        values = truth[chosen]
-        if not ((values >= 0) & (values == np.floor(values))).all():
-            raise ValueError("`counts` must be whole numbers of at least 0 in the cells of the mask")
-        cells = Data(values.astype(np.int64)[None], np.zeros(()), None)
+        fine = ~chosen | ((truth >= 0) & (truth <= 2**53) & (truth == np.floor(truth)))
+        _check.require(truth, fine, "counts", "whole numbers from 0 to 2^53 in the cells of the mask")
+        cells = Data(truth[chosen].astype(np.int64)[None], np.zeros(()), None)
         return float(self._posterior.log_predictive(cells, chosen, self.threads).mean())
 
     def _held_out_truth(
