@@ -521,7 +521,7 @@ mod tests {
     #[test]
     fn tails_of_a_table_have_their_mass() {
         // The number of draws beyond where each tail starts, at a false-alarm rate of 1e-6 each by the normal deviate.
-        const DRAWS: usize = 2_000_000;
+        const DRAWS: usize = 400_000;
         for (row, shape) in [0.05, 0.3, 1.0, 12.0].into_iter().enumerate() {
             let table = ShapeTable::new(shape).unwrap();
             let (mut words, mut draws) = (RowWords::new(Level::best(), [3, 5], 7, 0, row as u64), vec![-1.0; DRAWS]);
