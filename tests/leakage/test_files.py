@@ -1,11 +1,12 @@
 """Channels in files, graphs as words, and what the command line prints."""
 
 import json
+import math
 from fractions import Fraction as F
 
 import pytest
 
-from quincunx.graphs import cycle, grid, hamming, path
+from quincunx.graphs import cycle, grid, hamming, path, read_edges
 from quincunx.leakage import Channel, distance_channel, read_channel
 from quincunx.leakage._files import graph_from_word, leakage_command
 
@@ -47,6 +48,19 @@ def test_names_of_outputs_and_inputs_are_those_of_the_file():
     assert both.matrix.tolist() == [[0.75, 0.25], [0.5, 0.5]]
     with pytest.raises(ValueError, match="3 names of outputs, but the first row has 2"):
         read_channel(["a,b,c", "0.5,0.5"])
+
+
+def test_vertices_that_are_numbers_in_another_order_than_the_names_of_the_file(tmp_path):
+    file, edges = tmp_path / "channel.csv", tmp_path / "edges.txt"
+    file.write_text(",x,y\n3,0.9,0.1\n1,0.5,0.5\n2,0.1,0.9")
+    edges.write_text("1 2\n2 3")  # 2 and 3 are told apart by 9, the first two rows and the last two by 5
+    wrong = "`graph` must be in the order of the inputs, got 1 for '3' at index 0"
+    with pytest.raises(ValueError, match=wrong):
+        leakage_command(file, graph=f"edges:{edges}")
+    with pytest.raises(ValueError, match=wrong):
+        read_channel(file).guarantee(read_edges(edges))
+    file.write_text(",x,y\n1,0.5,0.5\n2,0.1,0.9\n3,0.9,0.1")
+    assert round(read_channel(file).dp_epsilon(read_edges(edges)), 12) == round(math.log(9), 12)
 
 
 def test_words_name_graphs(tmp_path):

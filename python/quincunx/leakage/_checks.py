@@ -171,12 +171,16 @@ def level(value: object, name: str = "epsilon") -> float:
 
 
 def in_order(labels: Sequence[Hashable], inputs: Sequence[Hashable], name: str) -> None:
-    """Refuse the names of the inputs in another order: vertex or chance i is that of input i."""
-    first = next((pair for pair in enumerate(zip(labels, inputs, strict=False)) if pair[1][0] != pair[1][1]), None)
-    if first is not None and set(labels) == set(inputs):
-        place, (label, given) = first
-        found = f"got {label!r} for {given!r} at index {place}"
-        raise ValueError(f"`{name}` must be in the order of the inputs, {found}")
+    """Refuse the names of the inputs in another order: vertex or chance i is that of input i.
+
+    Names from a file are text, be they numbers: those that read alike are the same, too.
+    """
+    for form in (lambda label: label, str):
+        pairs = enumerate(zip(labels, inputs, strict=False))
+        first = next((place for place, (label, given) in pairs if form(label) != form(given)), None)
+        if first is not None and {*map(form, labels)} == {*map(form, inputs)}:
+            found = f"got {labels[first]!r} for {inputs[first]!r} at index {first}"
+            raise ValueError(f"`{name}` must be in the order of the inputs, {found}")
 
 
 def labels_in_order(value: object, inputs: Sequence[Hashable], name: str) -> None:
