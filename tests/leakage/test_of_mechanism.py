@@ -198,6 +198,10 @@ def test_a_data_frame_gives_its_names_and_gets_them_back():
     assert exact.fractions[0] == (Fraction(3, 4), Fraction(1, 4))
     assert exact.to_pandas().loc["Ann", "tea"] == Fraction(3, 4)
     assert list(Channel(pd.DataFrame([[1.0]])).inputs) == [0]
+    for half in ("1/2", Fraction(1, 2)):
+        frame = pd.DataFrame([[half, half], [half, half]])
+        assert Channel(frame, exact=True).fractions == ((Fraction(1, 2),) * 2,) * 2
+        assert Channel.from_blocks([frame], exact=True).bayes_vulnerability() == Fraction(1, 2)
 
 
 def test_a_sparse_array_is_a_channel():

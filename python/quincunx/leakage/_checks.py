@@ -70,8 +70,8 @@ def stochastic_exact(value: object) -> Exact:
     """Return a channel's matrix as rows of fractions that sum to 1 exactly."""
     _check.fits(value, "matrix")
     _check.refuse_masked(value, "matrix")
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
+    if hasattr(value, "__array__"):  # tables of pandas, too
+        value = np.asarray(value).tolist()
     if not isinstance(value, Sequence) or not all(isinstance(row, Sequence) for row in value):
         raise TypeError("`matrix` must be a sequence of rows")
     rows = tuple(
