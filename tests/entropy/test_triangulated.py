@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from quincunx import counting, lattices
+from quincunx import _check, counting, lattices
 from quincunx.entropy import (
     _tables,
     _triangulated,
@@ -279,6 +279,13 @@ def test_bad_arguments_are_named():
     for function in (lambda: expected_count(200, 200), lambda: annealed_entropy_limit(33)):
         with pytest.raises(TooLargeError, match=r"a column of \d+ cells needs .*\d+ bytes, the limit is"):
             function()
+
+
+def test_draws_that_are_too_many_for_the_memory_are_refused_before_the_first(monkeypatch):
+    monkeypatch.setattr(_check, "available_memory", lambda: 2**26)
+    with pytest.raises(TooLargeError, match="a sample of 200000 triangulations of 2 x 9 cells needs 1601"):
+        quenched_entropy(2, 9, n_draws=200_000)
+    assert quenched_entropy(2, 9, n_draws=64, rng=1).n_draws == 64
 
 
 def test_integers_of_numpy_are_integers():

@@ -402,7 +402,7 @@ def quenched_entropy(
     ValueError
         If a size is less than 1, `p` is not in [0, 1], `n_draws` is less than 16, or `exact` asks for too many.
     TooLargeError
-        If a column has more than 32 cells, or too many states for this machine.
+        If a column has more than 32 cells, or too many states for this machine, or `n_draws` of 800 bytes are too much.
 
     Notes
     -----
@@ -440,7 +440,8 @@ def quenched_entropy(
         weights = p**first * (1 - p) ** (cells - first)
         logs = np.concatenate([_log_counts(part) for part in np.array_split(bits, -(-len(bits) // 1024))])
         return QuenchedEntropy(math.fsum(weights * logs) / cells, 0.0, len(codes), True, 0.0)
-    _check.room(32 * _BATCH * cells, f"a batch of triangulations of {m} x {n} cells")
+    # As measured: each draw's logarithm and control variates, and what a fit by least squares makes of them.
+    _check.room(32 * _BATCH * cells + 800 * n_draws, f"a sample of {n_draws} triangulations of {m} x {n} cells")
     logs_of, controls_of = [], []
     for start in range(0, n_draws, _BATCH):
         bits = source.random((min(_BATCH, n_draws - start), n, m)) < p
