@@ -370,5 +370,9 @@ def test_labels_in_another_order_than_the_inputs():
         refused("`prior` must be in the order of the inputs, got 'b' for 'a' at index 0", call)
     refused("`gain` must be in the order of the inputs", lambda: channel.g_vulnerability(gain))
     refused("`metric` must be in the order of the inputs", lambda: channel.metric_epsilon(gain))
+    graph = nx.path_graph(["a", "b"])
+    refused("`prior` must be in the order of the inputs", lambda: optimal_mechanism(graph, 1.0, prior))
+    refused("`gain` must be in the order of the inputs", lambda: optimal_mechanism(graph, 1.0, gain=gain))
+    assert optimal_mechanism(graph, 1.0, prior[::-1]).channel.matrix.tolist() == [[0.0, 1.0], [0.0, 1.0]]
     assert channel.bayes_vulnerability(prior[::-1]) == channel.bayes_vulnerability([0.1, 0.9])
     assert channel.bayes_vulnerability(prior.reset_index(drop=True)) == channel.bayes_vulnerability([0.9, 0.1])

@@ -164,6 +164,8 @@ def optimal_mechanism(
     """
     graph = _checks.graph_on(graph)
     level = _checks.level(epsilon)
+    _checks.labels_in_order(prior, graph.labels, "prior")
+    _checks.labels_in_order(gain, graph.labels, "gain")
     weights = _checks.prior(prior, graph.num_vertices)
     worth = None if gain is None else _checks.gain(gain, graph.num_vertices)
     _check.one_of(method, "method", _METHODS)
