@@ -11,6 +11,7 @@ import pytest
 from quincunx import counting, spectra
 from quincunx.graphs import Graph, cycle, distances, hamming, path
 from quincunx.graphs._graph import as_graph
+from quincunx.lattices import square
 
 BRIDGE = networkx.MultiGraph([("b", "a"), ("a", "c"), ("c", "b"), ("c", "b"), ("d", "d"), ("d", "a")])
 
@@ -156,6 +157,17 @@ def test_truth_values_of_any_kind_are_one_for_each_vertex_and_no_names(graph, ma
     for kind in (list, tuple, iter, np.array, pandas.Series, lambda given: [np.bool_(v) for v in given]):
         assert graph.subgraph(kind(mask)) == expected
         assert graph.remove_vertices(kind([not v for v in mask])) == expected
+
+
+def test_truth_values_in_another_order_than_the_vertices():
+    chosen = pandas.Series([True, False, False], index=["c", "b", "a"])
+    for call in (path(3).relabel("abc").subgraph, path(3).relabel("abc").remove_vertices):
+        with pytest.raises(ValueError, match="truth values in the order of the vertices, got 'c' for 'a' at index 0"):
+            call(chosen)
+    assert path(3).relabel("abc").subgraph(chosen[::-1]).labels == ("c",)
+    with pytest.raises(ValueError, match="truth values in the order of the vertices, got 3 for 0 at index 0"):
+        square(2, 2).subgraph(pandas.Series([True, False, False, False], index=[3, 2, 1, 0]))
+    assert path(3).relabel("abc").subgraph(chosen.set_axis([7, 8, 9])).labels == ("a",)
 
 
 def test_truth_values_name_a_vertex_only_where_a_label_is_one():

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._html import table_html
-from quincunx._tables import is_sparse
+from quincunx._tables import axes, is_sparse
 from quincunx._types import Array, ByLabel, Ints
 from quincunx.graphs._conversions import Conversions
 from quincunx.graphs._edges import checked_edges, keys_of, pairs_of
@@ -302,9 +302,15 @@ class Graph(Conversions):
         if isinstance(vertices, (str, bytes, Mapping)) or not isinstance(vertices, Iterable):
             raise TypeError(f"`vertices` must hold vertices, got {type(vertices).__name__}")
         if not isinstance(vertices, (np.ndarray, range, Set)):
+            names = next((axis.labels for axis in axes(vertices)), None) or ()
             vertices = tuple(v for v in vertices)  # whatever length is claimed
             is_mask = len(vertices) == self._num_vertices and all(isinstance(v, (bool, np.bool_)) for v in vertices)
             if is_mask and not self._has_truth_values():
+                pairs = enumerate(zip(names, self.labels, strict=False))
+                i = next((i for i, (name, label) in pairs if name != label), None)
+                if i is not None and set(names) == set(self.labels):
+                    found = f"got {names[i]!r} for {self.labels[i]!r} at index {i}"
+                    raise ValueError(f"`vertices` must have its truth values in the order of the vertices, {found}")
                 vertices = np.array(vertices, dtype=np.bool_)
         if isinstance(vertices, np.ndarray) and vertices.dtype == np.bool_:
             _check.refuse_masked(vertices, "vertices")
