@@ -72,6 +72,15 @@ def test_blocks_that_are_no_channel_are_refused():
         Channel.from_blocks([[[1, 0]], [[1, 0]]]) + 1
 
 
+def test_blocks_whose_columns_have_other_names_are_refused():
+    pandas = pytest.importorskip("pandas")
+    first = pandas.DataFrame([[0.9, 0.1]], columns=["x", "y"])
+    for later in (pandas.DataFrame([[0.1, 0.9]], columns=["y", "x"]), Channel([[0.1, 0.9]], outputs="yx")):
+        with pytest.raises(ValueError, match="`blocks` must have the same outputs, got 'y' for 'x' at index 0"):
+            Channel.from_blocks([first, [[0.5, 0.5]], later])
+    assert Channel.from_blocks([first, first[["x", "y"]], [[0.5, 0.5]]]).dp_epsilon() == np.log(5)
+
+
 def test_a_hundred_thousand_rows_pass_in_blocks():
     """The sums of column maxima are known: rows are the shifts of one row."""
     row = np.array([4.0, 2.0, 1.0, 1.0]) / 8

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -205,7 +205,8 @@ class Channel(Measures, Levels):
         Parameters
         ----------
         blocks : iterable of array_like, Channel or ChannelColumns
-            Blocks of rows in their order, each as `matrix`; one at a time is in memory.
+            Blocks of rows in their order, each as `matrix`, with the same names of columns where they have any; one at
+            a time is in memory.
         atol, exact
             As for a channel.
 
@@ -229,9 +230,18 @@ class Channel(Measures, Levels):
         """
         if not isinstance(blocks, Iterable):
             raise TypeError(f"`blocks` must be an iterable of blocks of rows, got {type(blocks).__name__}")
-        return of_blocks(
-            blocks, lambda block: (block if isinstance(block, Channel) else cls(block, atol=atol, exact=exact))._entries
-        )
+        outputs: tuple[Hashable, ...] | None = None
+
+        def entries(block: Any) -> ExactMatrix | FloatMatrix:
+            nonlocal outputs
+            channel = block if isinstance(block, Channel) else cls(block, atol=atol, exact=exact)
+            outputs = outputs or channel._outputs
+            for y, (name, own) in enumerate(zip(outputs or (), channel._outputs or (), strict=False)):
+                if name != own:
+                    raise ValueError(f"`blocks` must have the same outputs, got {own!r} for {name!r} at index {y}")
+            return channel._entries
+
+        return of_blocks(blocks, entries)
 
     @property
     def matrix(self) -> Floats:
