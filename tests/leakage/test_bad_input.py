@@ -370,6 +370,8 @@ def test_labels_in_another_order_than_the_inputs():
         refused("`prior` must be in the order of the inputs, got 'b' for 'a' at index 0", call)
     refused("`gain` must be in the order of the inputs", lambda: channel.g_vulnerability(gain))
     refused("`metric` must be in the order of the inputs", lambda: channel.metric_epsilon(gain))
+    rows = pandas.DataFrame([[0.0, 1.0], [1.0, 0.0]], index=["b", "a"])
+    refused("`metric` must be in the order of the inputs", lambda: channel.metric_epsilon(rows))
     graph = nx.path_graph(["a", "b"])
     refused("`prior` must be in the order of the inputs", lambda: optimal_mechanism(graph, 1.0, prior))
     refused("`gain` must be in the order of the inputs", lambda: optimal_mechanism(graph, 1.0, gain=gain))

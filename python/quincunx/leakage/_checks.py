@@ -183,10 +183,13 @@ def in_order(labels: Sequence[Hashable], inputs: Sequence[Hashable], name: str) 
             raise ValueError(f"`{name}` must be in the order of the inputs, {found}")
 
 
-def labels_in_order(value: object, inputs: Sequence[Hashable], name: str) -> None:
-    """Refuse a table of pandas or another with labels if its last axis has the names of the inputs in another order."""
-    if found := _tables.axes(value):
-        in_order(found[-1].labels or (), inputs, name)
+def labels_in_order(value: object, inputs: Sequence[Hashable], name: str, *, rows: bool = False) -> None:
+    """Refuse a table of pandas or another with labels if its last axis has the names of the inputs in another order.
+
+    With `rows` all of its axes are along the inputs.
+    """
+    for axis in _tables.axes(value)[0 if rows else -1 :]:
+        in_order(axis.labels or (), inputs, name)
 
 
 def graph_on(value: GraphLike, inputs: Sequence[Hashable] | None = None, name: str = "graph") -> Graph:

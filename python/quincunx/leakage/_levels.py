@@ -144,7 +144,7 @@ class Levels(Rows):
             is_table = False
         if not is_table:
             return self.dp_epsilon(metric, threads=threads)
-        _checks.labels_in_order(metric, self.inputs, "metric")
+        _checks.labels_in_order(metric, self.inputs, "metric", rows=True)
         n = len(self._entries.floats)
         if distances.shape != (n, n):
             raise ValueError(f"`metric` must have shape ({n}, {n}), got {distances.shape}")
