@@ -378,3 +378,10 @@ def test_labels_in_another_order_than_the_inputs():
     assert optimal_mechanism(graph, 1.0, prior[::-1]).channel.matrix.tolist() == [[0.0, 1.0], [0.0, 1.0]]
     assert channel.bayes_vulnerability(prior[::-1]) == channel.bayes_vulnerability([0.1, 0.9])
     assert channel.bayes_vulnerability(prior.reset_index(drop=True)) == channel.bayes_vulnerability([0.9, 0.1])
+
+
+@pytest.mark.parametrize("argument", ["inputs", "outputs"])
+@pytest.mark.parametrize("names", [5, [["a"]]])
+def test_names_that_are_no_sequence_or_cannot_be_told_apart(names, argument):
+    with pytest.raises(TypeError, match=f"`{argument}` must be a sequence of hashable names"):
+        Channel([[1.0]], **{argument: names})

@@ -544,7 +544,11 @@ def _names(names: Iterable[Hashable] | None, n: int, argument: str) -> tuple[Has
         return None
     refuse_unordered(names, argument)
     _check.fits(names, argument)
-    found = tuple(names)
+    try:
+        found = tuple(names)
+        hash(found)
+    except TypeError:
+        raise TypeError(f"`{argument}` must be a sequence of hashable names, got {names!r:.60}") from None
     if len(found) != n:
         raise ValueError(f"`{argument}` must hold {n} names, got {len(found)}")
     return found
