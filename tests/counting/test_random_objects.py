@@ -17,6 +17,7 @@ from scipy import stats
 
 from quincunx import lattices
 from quincunx.counting import (
+    _frontier,
     count_independent_sets,
     count_perfect_matchings,
     count_spanning_trees,
@@ -187,6 +188,29 @@ def test_a_frontier_that_is_refused_needs_more_than_its_limit():
     with pytest.raises(TooLargeError, match="states of the frontier") as caught:
         LargestFrontier(as_named(lattices.square(11, 14))[0], 1 << 20)
     assert caught.value.needed > caught.value.limit == 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("graph", "needed"), [(lattices.square(300, 300), 2**127), (lattices.square(40, 40), 150 * 2**21)]
+)
+def test_a_frontier_that_is_too_wide_is_refused_before_a_table_is_made(monkeypatch, graph, needed):
+    monkeypatch.setattr(WeightedFrontier, "_after", None)
+    with pytest.raises(TooLargeError, match="states of the frontier need at least") as caught:
+        WeightedFrontier(as_named(graph)[0], [1] * graph.num_vertices, [1] * graph.num_vertices, 10**8)
+    assert caught.value.needed == needed > caught.value.limit == 10**8
+
+
+def test_the_order_of_a_frontier_is_that_of_fewest_states():
+    for graph in (lattices.square(9, 9), lattices.square(5, 12), lattices.king(5, 8)):
+        found, natural = as_named(graph)[0], list(range(graph.num_vertices))
+
+        def states(order, found=found):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(_frontier, "_order", lambda graph: order)
+                ones = [1] * found.num_vertices
+                return sum(map(len, WeightedFrontier(found, ones, ones, 10**9).tables))
+
+        assert states(_frontier._order(found)) <= states(natural)
 
 
 def test_bond_orders_add_up_to_one_at_each_vertex():

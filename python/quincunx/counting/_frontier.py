@@ -5,6 +5,7 @@ what came before step t and B_t(s) over what comes after, the weight of all sets
 the tables A backwards draws a set with exactly its probability.
 """
 
+import math
 from collections.abc import Callable, Sequence
 
 from quincunx import _check
@@ -52,6 +53,7 @@ class WeightedFrontier:
             leaving[last[step]].append(self.bits[step])
             self.keep[step] = ~sum(leaving[step])
             spare += leaving[step]
+        _check_room(last, earlier, self.taken, memory_limit)
         self.tables: list[Table] = [{0: 1}]
         states, used = 1, 0
         for step in range(n):
@@ -129,6 +131,25 @@ class WeightedFrontier:
                             chosen[one].append(self.order[step])
                         break
         return [sorted(one) for one in chosen]
+
+
+def _check_room(last: list[int], earlier: list[list[int]], taken: list[int], memory_limit: int) -> None:
+    """Refuse a frontier that is certainly too wide: any of its vertices that are no neighbors may be occupied."""
+    ends, width, widest = [0] * len(last), 0, (0, 0)
+    for step, end in enumerate(last):
+        ends[end] += 1
+        width += 1 - ends[step]
+        widest = max(widest, (width, step))
+    apart = set[int]()
+    for v, end in enumerate(last[: widest[1] + 1]):
+        if end > widest[1] and taken[v] and apart.isdisjoint(earlier[v]):
+            apart.add(v)
+    if (needed := _BYTES_OF_A_STATE << len(apart)) > (most := min(_BYTES_OF_A_STATE * _MOST_STATES, memory_limit)):
+        needed = min(needed, 1 << 127)
+        said = needed if needed < 1 << 127 else "2^127"
+        raise TooLargeError(
+            f"the states of the frontier need at least {said} bytes, the limit is {most} bytes", needed, most
+        )
 
 
 class LargestFrontier(WeightedFrontier):
@@ -212,17 +233,30 @@ def _order(graph: Graph) -> list[int]:
             far = breadth(v, set())[-1]
             walked += breadth(far, seen)
 
+    # Of d + 1 vertices one may be occupied if all are neighbors: bits of a vertex that has d of them in the frontier.
+    bits = [math.log2(d + 2) / (d + 1) for d in range(2 + max(map(len, neighbors), default=0))]
+
     def cost(order: list[int]) -> float:
         place = {v: i for i, v in enumerate(order)}
-        leaves = [0] * n
-        width, total = 0, 0.0
+        leaving: list[list[int]] = [[] for _ in order]
         for i, v in enumerate(order):
-            last = max([place[u] for u in neighbors[v]], default=i)
-            if last > i:
-                width += 1
-                leaves[last] += 1
-            total += 1.5 ** min(width, 1000)
-            width -= leaves[i]
+            leaving[max([i, *(place[u] for u in neighbors[v])])].append(v)
+        among: dict[int, int] = {}  # neighbors in the frontier of each vertex of it
+        states, total = 0.0, 0.0
+        for i, v in enumerate(order):
+            near = [u for u in neighbors[v] if u in among]
+            among[v] = len(near)
+            states += bits[len(near)]
+            for u in near:
+                among[u] += 1
+                states += bits[among[u]] - bits[among[u] - 1]
+            for gone in leaving[i]:
+                states -= bits[among.pop(gone)]
+                for u in neighbors[gone]:
+                    if u in among:
+                        among[u] -= 1
+                        states += bits[among[u]] - bits[among[u] + 1]
+            total += 2.0 ** min(states, 1000)
         return total
 
     return min(list(range(n)), walked, key=cost)
