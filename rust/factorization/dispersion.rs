@@ -489,15 +489,17 @@ struct Tails {
 impl Tails {
     fn new(all_rates: &[f64], counts: &[u32]) -> Self {
         let level = level();
-        let number = at_level!(level, number_above(counts, 0)) as usize;
+        let mut short = [0; SHORT];
+        at_level!(level, numbers_above(counts, &mut short[..1]));
+        let number = short[0] as usize;
         let (mut own_rates, mut own_counts) = (Vec::with_capacity(number), Vec::with_capacity(number));
-        let mut places = [0; LISTED + LANES];
+        let mut places = vec![0; counts.len().min(LISTED) + LANES];
         for (rates, counts) in all_rates.chunks(LISTED).zip(counts.chunks(LISTED)) {
             let found = places_of(level, counts, 0, &mut places, |count| count > 0);
             own_rates.extend(places[..found].iter().map(|&place| rates[place as usize]));
             own_counts.extend(places[..found].iter().map(|&place| counts[place as usize]));
         }
-        let (mut short, mut long) = ([0; SHORT], vec![]);
+        let mut long = vec![];
         for &count in own_counts.iter().filter(|count| **count > FEW as u32) {
             short[(count as usize).min(SHORT) - 1] += 1;
             if count > SHORT as u32 {
@@ -505,9 +507,7 @@ impl Tails {
             }
         }
         (FEW..SHORT - 1).rev().for_each(|j| short[j] += short[j + 1]);
-        for (j, short) in (0..).zip(&mut short[..FEW]) {
-            *short = at_level!(level, number_above(&own_counts, j));
-        }
+        at_level!(level, numbers_above(&own_counts, &mut short[..FEW]));
         // Rates in the order of their counts, where there are so many that logarithms of products are saved by it.
         let few = if number >= MANY { FEW } else { 0 };
         let mut next: [usize; FEW + 1] =
@@ -567,18 +567,19 @@ impl Tails {
     }
 }
 
-/// How many counts are larger.
+/// How many counts are larger than 0, 1, ...
 #[inline(always)]
-fn number_above(counts: &[u32], j: u32) -> u64 {
-    let mut number = 0;
-    for counts in counts.chunks(LISTED) {
-        let mut some = 0;
-        for &count in counts {
-            some += u32::from(count > j);
+fn numbers_above(counts: &[u32], numbers: &mut [u64]) {
+    for (j, number) in (0..).zip(numbers) {
+        *number = 0;
+        for counts in counts.chunks(LISTED) {
+            let mut some = 0;
+            for &count in counts {
+                some += u32::from(count > j);
+            }
+            *number += u64::from(some);
         }
-        number += u64::from(some);
     }
-    number
 }
 
 /// `sum_i sum_(j < y_i) ln(1 + j / r)` for j below [`SHORT`], given how many counts are larger than each.
