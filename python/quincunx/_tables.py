@@ -6,7 +6,7 @@ None of these libraries is imported: an object of one of them says so itself, si
 import datetime
 import reprlib
 import sys
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from types import EllipsisType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
@@ -192,6 +192,19 @@ def refuse_other_labels(own: Axes, axes: Axes, name: str, of: str = "`released`"
                 f"`{name}` must have the labels of {of}, in their order: axis {place} has "
                 f"{reprlib.repr(mine)}, not {reprlib.repr(theirs)}"
             )
+
+
+def refuse_other_order(
+    labels: Sequence[Hashable],
+    own: Sequence[Hashable],
+    rule: str,
+    read: Callable[[Hashable], Hashable] = lambda label: label,
+) -> None:
+    """Refuse labels that are one's own in another order, for they go by position: those read alike are the same."""
+    pairs = enumerate(zip(labels, own, strict=False))
+    first = next((place for place, pair in pairs if read(pair[0]) != read(pair[1])), None)
+    if first is not None and {*map(read, labels)} == {*map(read, own)}:
+        raise ValueError(f"{rule}, got {labels[first]!r} for {own[first]!r} at index {first}")
 
 
 def on_domain(value: object, found: Axes, domain: object, name: str, called: str = "`domain`") -> tuple[Array, Axes]:

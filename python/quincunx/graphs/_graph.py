@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._html import table_html
-from quincunx._tables import axes, is_sparse
+from quincunx._tables import axes, is_sparse, refuse_other_order
 from quincunx._types import Array, ByLabel, Ints
 from quincunx.graphs._conversions import Conversions
 from quincunx.graphs._edges import checked_edges, keys_of, pairs_of
@@ -306,11 +306,8 @@ class Graph(Conversions):
             vertices = tuple(v for v in vertices)  # whatever length is claimed
             is_mask = len(vertices) == self._num_vertices and all(isinstance(v, (bool, np.bool_)) for v in vertices)
             if is_mask and not self._has_truth_values():
-                pairs = enumerate(zip(names, self.labels, strict=False))
-                i = next((i for i, (name, label) in pairs if name != label), None)
-                if i is not None and set(names) == set(self.labels):
-                    found = f"got {names[i]!r} for {self.labels[i]!r} at index {i}"
-                    raise ValueError(f"`vertices` must have its truth values in the order of the vertices, {found}")
+                rule = "`vertices` must have its truth values in the order of the vertices"
+                refuse_other_order(names, self.labels, rule)
                 vertices = np.array(vertices, dtype=np.bool_)
         if isinstance(vertices, np.ndarray) and vertices.dtype == np.bool_:
             _check.refuse_masked(vertices, "vertices")

@@ -175,12 +175,9 @@ def in_order(labels: Sequence[Hashable], inputs: Sequence[Hashable], name: str) 
 
     Names from a file are text, be they numbers: those that read alike are the same, too.
     """
-    for form in (lambda label: label, str):
-        pairs = enumerate(zip(labels, inputs, strict=False))
-        first = next((place for place, (label, given) in pairs if form(label) != form(given)), None)
-        if first is not None and {*map(form, labels)} == {*map(form, inputs)}:
-            found = f"got {labels[first]!r} for {inputs[first]!r} at index {first}"
-            raise ValueError(f"`{name}` must be in the order of the inputs, {found}")
+    rule = f"`{name}` must be in the order of the inputs"
+    _tables.refuse_other_order(labels, inputs, rule)
+    _tables.refuse_other_order(labels, inputs, rule, str)
 
 
 def labels_in_order(value: object, inputs: Sequence[Hashable], name: str, *, rows: bool = False) -> None:
